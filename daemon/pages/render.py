@@ -1,32 +1,174 @@
-"""A checkout page: read its data, choose the texts and fill the template, now and again whenever it changes."""
+"""A checkout page: read its data, choose the texts and fill the template, now and again whenever it changes.
+
+Amounts are `GHS 12.50` in every language, as in the network's SMS.
+"""
 
 import asyncio
+import datetime
 import hashlib
 import re
-from collections.abc import Awaitable, Callable, Mapping
-from typing import Final
+from collections.abc import Mapping, Sequence
+from typing import Final, NamedTuple
 from urllib.parse import urlencode
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from msgspec import Struct
 from starlette.types import Receive, Send
 
+from daemon.core.json_values import dump
 from daemon.core.payments import checkout
 from daemon.core.payments.checkout import (
     ENDED,
     MONEY,
     ROOT,
     CheckoutScreen,
-    ReturnAddress,
+    CheckoutView,
     return_address,
 )
 from daemon.env import Env
-from daemon.pages import translations
 from daemon.pages.assets import Assets
 from daemon.runtime import sse
+from daemon.runtime.page_response import Header
 from daemon.runtime.qr import qr_svg
 from daemon.runtime.words import about
 from daemon.store import journal
 from daemon.store.payments.checkout import facts as read_facts
+from parsers.phone import read_phone
+
+Texts = Mapping[str, str]
+_NUMBER: Final = re.compile(r"\+?[0-9](?:[ ()\-]*[0-9]){8,14}", re.ASCII)
+_BETWEEN: Final = re.compile(r"[ ()\-]+", re.ASCII)
+_MARK: Final = "\N{CHECK MARK} "
+
+
+class Headings(NamedTuple):
+    """The page's title, its headline, and the sentence under it."""
+
+    title: str
+    headline: str
+    more: str
+
+
+def headings(view: CheckoutView, words: Texts) -> Headings:
+    """Return the texts for the state of a view."""
+    money = {
+        "shop": view.shop,
+        "amount": _money(view, view.amount),
+        "received": _money(view, view.received),
+        "money": _money(view, view.difference),
+    }
+    headline = words[view.screen].format(**money)
+    if view.screen is CheckoutScreen.PAID:
+        money["money"] = money["received"]
+    more = words[f"{view.screen}_more"].format(**money)
+    mark = _MARK if view.screen in {CheckoutScreen.PAID, CheckoutScreen.OVER} else ""
+    return Headings(f"{mark}{headline} — {view.shop}", headline, more)
+
+
+class Contact(NamedTuple):
+    """The contact text, split around the number to call; without one, `before` is all of it and `dial` is empty."""
+
+    before: str
+    number: str
+    dial: str
+    after: str
+
+
+def contact(text: str, words: Texts) -> Contact | None:
+    """Return the contact of the shop; `text` is the owner's setting.
+
+    The link is made here, because phones must not link amounts and codes as numbers.
+    """
+    if not text:
+        return None
+    said = words["questions"].format(contact=text)
+    found = _NUMBER.search(said)
+    dial = None if found is None else read_phone(_BETWEEN.sub("", found.group()))
+    if found is None or dial is None:
+        return Contact(said, "", "", "")
+    return Contact(said[: found.start()], found.group(), dial, said[found.end() :])
+
+
+def receipt(view: CheckoutView, words: Texts) -> list[tuple[str, str]]:
+    """Return the lines of the receipt, none if there is no receipt yet."""
+    if view.screen not in MONEY and view.screen is not CheckoutScreen.REVERSED:
+        return []
+    customer = ", ".join(part for part in (view.customer, view.phone) if part)
+    difference = {CheckoutScreen.SHORT: "missing_amount", CheckoutScreen.OVER: "extra_amount"}.get(
+        view.screen
+    )
+    rows = [
+        ("shop", view.shop),
+        ("received_amount", _money(view, view.received)),
+        ("asked_amount", _money(view, view.amount)),
+        (difference, _money(view, view.difference)),
+        ("date", None if view.paid_at is None else format_time(view.paid_at, view.timezone, words)),
+        (
+            "taken_back",
+            None
+            if view.reversed_at is None
+            else format_time(view.reversed_at, view.timezone, words),
+        ),
+        ("step_reference", view.code),
+        ("transaction_ends", view.telco_last4),
+        ("customer", customer),
+        ("order_number", view.order),
+        ("receipt_number", view.reference),
+    ]
+    return [(words[name], text) for name, text in rows if name is not None and text]
+
+
+def valid_until(view: CheckoutView, now_us: int, words: Texts) -> str:
+    """Return until when a transaction may be paid, in the shop's time zone."""
+    ends, now = _local(view.expires_at, view.timezone), _local(now_us, view.timezone)
+    time = f"{ends:%H:%M}"
+    if ends.date() == now.date():
+        return words["today"].format(time=time)
+    return words["on_day"].format(time=time, day=ends.day, month=_month(ends, words))
+
+
+def format_time(at_us: int, timezone: str, words: Texts) -> str:
+    """Return a date and time."""
+    at = _local(at_us, timezone)
+    return f"{at.day} {_month(at, words)} {at.year}, {at:%H:%M}"
+
+
+def choose_language(enabled: Sequence[str], asked: str, accepts: str) -> str:
+    """Choose a language: that of the address, else the browser's preferred one, else the shop's first.
+
+    `accepts` is an Accept-Language header (RFC 9110, section 12.5.4).
+    """
+    if asked in enabled:
+        return asked
+    accepted: list[tuple[float, str]] = []
+    for part in accepts[:500].lower().split(","):
+        tag, _, given = part.partition(";q=")
+        try:
+            quality = float(given or 1)
+        except ValueError:
+            continue
+        language = tag.strip().partition("-")[0]
+        if quality > 0 and language in enabled:
+            accepted.append((quality, language))
+    return max(accepted, key=lambda one: one[0])[1] if accepted else enabled[0]
+
+
+def _money(view: CheckoutView, amount: str | None) -> str:
+    return f"{view.currency}\N{NO-BREAK SPACE}{amount}"
+
+
+def _local(at_us: int, timezone: str) -> datetime.datetime:
+    zone: datetime.tzinfo
+    try:
+        zone = ZoneInfo(timezone)
+    except (ZoneInfoNotFoundError, ValueError):
+        zone = datetime.UTC  # the time in Ghana all year
+    return datetime.datetime.fromtimestamp(at_us // 1_000_000, zone)
+
+
+def _month(at: datetime.datetime, words: Texts) -> str:
+    return words["months"].split()[at.month - 1]
+
 
 REFRESH_S: Final = 15
 REFRESH_EXPIRED_S: Final = 60
@@ -38,17 +180,6 @@ _CLAIMING: Final = frozenset(
     {CheckoutScreen.WAITING, CheckoutScreen.CHECKING, CheckoutScreen.EXPIRED}
 )
 _HOST: Final = re.compile(r"(.*?)(?::[0-9]+)?")
-
-
-class PageRequest(Struct, frozen=True):
-    """A visitor's request.
-
-    `slug` is the page's name in the address, `accepts` the Accept-Language header.
-    """
-
-    slug: str
-    query: Mapping[str, str]
-    accepts: str = ""
 
 
 class RenderedPage(Struct, frozen=True):
@@ -68,85 +199,101 @@ class RenderedPage(Struct, frozen=True):
     refresh_s: int
     ends_at: int | None
 
-
-class PageRenderer:
-    """The checkout pages of one shop."""
-
-    def __init__(self, env: Env, assets: Assets) -> None:
-        self._env = env
-        self._assets = assets
-        settings = env.config.pages
-        self._languages = settings.languages
-        self._menus = {
-            "mtn": settings.menu_mtn,
-            "telecel": settings.menu_telecel,
-            "at": settings.menu_at,
-        }
-
-    def language(self, asked: PageRequest) -> str:
-        """Return the language for a visitor."""
-        return translations.choose_language(
-            self._languages, asked.query.get("lang", ""), asked.accepts
+    @property
+    def state(self) -> bytes:
+        """The state for the script; it contains only data that the page shows."""
+        return dump(
+            {
+                "version": self.version,
+                "title": self.title,
+                "headline": self.headline,
+                "html": self.html,
+                "seconds": self.seconds,
+                "ended": self.ended,
+            }
         )
 
-    def _menus_in(self, language: str) -> dict[str, str]:
-        """Return the steps by network: the owner's words, else those of the language."""
-        words = self._assets.words[language]
-        return {
-            network: words[f"menu_{network}"] if text == checkout.MENUS[network] else text
-            for network, text in self._menus.items()
-        }
 
-    async def show(self, asked: PageRequest, problem: str = "") -> RenderedPage | None:
-        """Render a page; return None if there is none with that name.
+class PageRenderer(Struct, frozen=True):
+    """The checkout page of one visit: its name in the address, the query, and the Accept-Language header."""
+
+    env: Env
+    assets: Assets
+    slug: str
+    query: Mapping[str, str]
+    accepts: str
+
+    @property
+    def language(self) -> str:
+        """The language for the visitor."""
+        languages = self.env.config.pages.languages
+        return choose_language(languages, self.query.get("lang", ""), self.accepts)
+
+    async def show(self, problem: str = "") -> RenderedPage | None:
+        """Render the page; return None if there is none with that name.
 
         `problem` is the key of the error in the form, shown above it.
         """
-        now = self._env.times().lower_bound_us
-        facts = await self._env.store.read(lambda reader: read_facts(reader, asked.slug))
+        now = self.env.times().lower_bound_us
+        facts = await self.env.store.read(lambda reader: read_facts(reader, self.slug))
         if facts is None or not checkout.is_shown(facts.request, now):
             return None
-        firsts = self._env.texting.steps
-        network = asked.query.get("net", "")
-        language = self.language(asked)
-        view = checkout.view(facts, firsts, self._menus_in(language), network, now)
-        claiming = view.screen in _CLAIMING and (problem != "" or "paid" in asked.query)
-        headings = translations.headings(view, self._assets.words[language])
-        address = _Address(asked, language if len(self._languages) > 1 else "", dict(view.networks))
+        settings, language = self.env.config.pages, self.language
+        t, network = self.assets.words[language], self.query.get("net", "")
+        own = {"mtn": settings.menu_mtn, "telecel": settings.menu_telecel, "at": settings.menu_at}
+        menus = {
+            name: t[f"menu_{name}"] if text == checkout.MENUS[name] else text
+            for name, text in own.items()
+        }
+        view = checkout.view(facts, self.env.texting.steps, menus, network, now)
+        claiming = view.screen in _CLAIMING and (problem != "" or "paid" in self.query)
+        said = headings(view, t)
+        kept = {
+            "lang": language if len(settings.languages) > 1 else "",
+            "net": network if network in dict(view.networks) else "",
+        }
+
+        def address(**changes: str) -> str:
+            query = urlencode({key: text for key, text in (kept | changes).items() if text})
+            return f"{ROOT}{self.slug}" + (f"?{query}" if query else "")
+
         back = return_address(facts.request.redirect_url, view.reference)
+        goes_back = False
+        if back is not None and view.screen in {CheckoutScreen.PAID, CheckoutScreen.OVER}:
+            # To a host that the shop has not listed the customer has to click.
+            found = _HOST.fullmatch(back.host)
+            assert found is not None
+            goes_back = found.group(1) in {host.lower() for host in settings.redirect_hosts}
         ended = view.screen in ENDED
-        t = self._assets.words[language]
         values = {
             "v": view,
             "t": t,
             "lang": language,
-            "languages": [(one, about(one)["name"]) for one in self._languages],
-            "logo": self._assets.logo,
+            "languages": [(one, about(one)["name"]) for one in settings.languages],
+            "logo": self.assets.logo,
             "here": address,
-            "headline": headings.headline,
-            "more": headings.more,
-            "until": translations.valid_until(view, now, t),
+            "headline": said.headline,
+            "more": said.more,
+            "until": valid_until(view, now, t),
             "money": view.screen in MONEY,
-            "thanks": "sent" in asked.query and view.screen in _CLAIMING and not claiming,
+            "thanks": "sent" in self.query and view.screen in _CLAIMING and not claiming,
             "claiming": claiming,
-            "receipt": translations.receipt(view, t),
-            "qr": qr_svg(self._env.checkout_url(asked.slug)) if view.way else "",
+            "receipt": receipt(view, t),
+            "qr": qr_svg(self.env.checkout_url(self.slug)) if view.way else "",
             "back": back if ended or view.screen is CheckoutScreen.EXPIRED else None,
-            "goes_back": back is not None
-            and view.screen in {CheckoutScreen.PAID, CheckoutScreen.OVER}
-            and self._goes_by_itself(back),
-            "contact": translations.contact(self._env.config.pages.contact, t),
+            "goes_back": goes_back,
+            "contact": contact(settings.contact, t),
         }
-        html = self._assets.fill("checkout.html", problem="", **values)
+        html = self.assets.fill("checkout.html", problem="", **values)
         version = hashlib.sha256(html.encode()).hexdigest()[:16]
         if problem:
             # The version stays that of the page without the error, so that no update removes the error unread.
-            html = self._assets.fill("checkout.html", problem=t[problem], **values)
+            html = self.assets.fill("checkout.html", problem=t[problem], **values)
         refresh_s = REFRESH_EXPIRED_S if view.screen is CheckoutScreen.EXPIRED else REFRESH_S
         return RenderedPage(
             language=language,
-            title=headings.title,
-            headline=headings.headline,
+            title=said.title,
+            headline=said.headline,
             html=html,
             version=version,
             seconds=view.seconds_left,
@@ -155,68 +302,28 @@ class PageRenderer:
             ends_at=view.expires_at if view.screen is CheckoutScreen.WAITING else None,
         )
 
-    def _goes_by_itself(self, back: ReturnAddress) -> bool:
-        """Return whether the shop has listed this host; to any other host the customer has to click."""
-        found = _HOST.fullmatch(back.host)
-        assert found is not None
-        return found.group(1) in {host.lower() for host in self._env.config.pages.redirect_hosts}
-
-
-class _Address:
-    """Makes links to other views of the same page."""
-
-    def __init__(self, asked: PageRequest, language: str, networks: Mapping[str, str]) -> None:
-        network = asked.query.get("net", "")
-        self._path = f"{ROOT}{asked.slug}"
-        self._kept = {"lang": language, "net": network if network in networks else ""}
-
-    def __call__(self, **changes: str) -> str:
-        query = urlencode({key: text for key, text in (self._kept | changes).items() if text})
-        return f"{self._path}?{query}" if query else self._path
-
-
-class PageStream:
-    """The stream of one page."""
-
-    def __init__(
-        self,
-        env: Env,
-        render: Callable[[], Awaitable[RenderedPage | None]],
-        news: Callable[[RenderedPage], bytes],
-        stopping: asyncio.Event,
+    async def stream(
+        self, receive: Receive, send: Send, headers: tuple[Header, ...], stopping: asyncio.Event
     ) -> None:
-        """Prepare; `render` renders the current page, `news` makes the data for the script."""
-        self._env = env
-        self._render = render
-        self._news = news
-        self._stopping = stopping
-
-    async def run(
-        self, receive: Receive, send: Send, headers: tuple[tuple[bytes, bytes], ...]
-    ) -> None:
-        """Send until the page has reached its final state, the visitor leaves or the daemon stops."""
+        """Send the page on each change, until its final state, the visitor leaves or the daemon stops."""
         wake = asyncio.Event()
-        unsubscribe = self._env.store.subscribe(journal.TOPIC, wake.set)
+        unsubscribe = self.env.store.subscribe(journal.TOPIC, wake.set)
         try:
-            async with sse.opened(receive, send, self._stopping, headers) as stream:
+            async with sse.opened(receive, send, stopping, headers) as stream:
                 await stream.send(RETRY)
                 known = ""
                 while not stream.over:
                     # Cleared before rendering, so that a later change wakes the loop again.
                     wake.clear()
-                    shown = await self._render()
+                    shown = await self.show()
                     if shown is not None and shown.version != known:
                         known = shown.version
-                        await stream.send(sse.event(known.encode(), b"status", self._news(shown)))
+                        await stream.send(sse.event(known.encode(), b"status", shown.state))
                     if shown is None or shown.ended:
                         break
                     await stream.rest(MIN_INTERVAL_S)
-                    await stream.wait(wake, self._remaining_s(shown))
+                    # The transaction may expire before anything happens.
+                    left_us = (shown.ends_at or 0) - self.env.times().lower_bound_us
+                    await stream.wait(wake, max(0.01, left_us / 1e6) if shown.ends_at else None)
         finally:
             unsubscribe()
-
-    def _remaining_s(self, shown: RenderedPage) -> float | None:
-        """Return the seconds until the transaction expires; None if the page has no such end."""
-        if shown.ends_at is None:
-            return None
-        return max(0.01, (shown.ends_at - self._env.times().lower_bound_us) / 1e6)

@@ -22,12 +22,11 @@ from starlette.types import Receive, Scope, Send
 
 from daemon.core.access.callers import Rates, forwarded_address, is_loopback_address, plain_address
 from daemon.core.errors import Refusal, Unavailable
-from daemon.core.json_values import dump
 from daemon.core.payments.checkout import ROOT
 from daemon.env import Env
 from daemon.flows.payments.reconcile import ClaimResult, claim_payment
 from daemon.pages.assets import Assets
-from daemon.pages.render import PageRenderer, PageRequest, PageStream, RenderedPage
+from daemon.pages.render import PageRenderer, RenderedPage
 from daemon.runtime.page_response import (
     JSON,
     PRIVATE,
@@ -155,10 +154,11 @@ class _Visit:
         self._visitors = visitors
         self._stopping = stopping
         self._scope = scope
-        self._pages = PageRenderer(env, assets)
         slug, _, self._part = scope["path"].removeprefix(ROOT).partition("/")
         query = scope["query_string"].decode("latin-1")
-        self._asked = PageRequest(
+        self._page = PageRenderer(
+            env,
+            assets,
             # The name is written into links, so it is escaped here, once.
             quote(slug, safe=""),
             dict(parse_qsl(query, errors="replace")),
@@ -188,15 +188,15 @@ class _Visit:
     async def _answer(self, receive: Receive) -> PageResponse:
         if self._scope["method"] == "POST":
             return await self._claim(receive)
-        shown = await self._pages.show(self._asked) if self._part in {"", "status"} else None
+        shown = await self._page.show() if self._part in {"", "status"} else None
         if shown is None:
             return self._plain(404, "not_found")
         if self._part == "status":
             tag = f'W/"{shown.version}"'
             unchanged = header(self._scope, b"if-none-match") == tag
-            body = b"" if unchanged else state_json(shown)
+            body = b"" if unchanged else shown.state
             return PageResponse(304 if unchanged else 200, body, ((b"etag", tag.encode()),), JSON)
-        return self._page(shown, 200)
+        return self._whole(shown, 200)
 
     async def _claim(self, receive: Receive) -> PageResponse:
         wait_s = self._visitors.may_claim(self._scope, self._env.clock.now_us())
@@ -208,34 +208,32 @@ class _Visit:
         if not valid_for_any(telco_id):
             # Safe to report, because the form of IDs is public and reveals no payment.
             return await self._again(422, "claim_bad")
-        heard = await claim_payment(self._env, self._asked.slug, telco_id)
+        heard = await claim_payment(self._env, self._page.slug, telco_id)
         if heard is ClaimResult.TOO_MANY:
             return await self._again(429, "claim_many")
         if heard is ClaimResult.NO_PAGE:
             return self._plain(404, "not_found")
-        location = f"{ROOT}{self._asked.slug}?sent=1"
-        if self._asked.query.get("lang") in self._assets.words:
-            location += f"&lang={self._asked.query['lang']}"
+        location = f"{ROOT}{self._page.slug}?sent=1"
+        if self._page.query.get("lang") in self._assets.words:
+            location += f"&lang={self._page.query['lang']}"
         return PageResponse(303, b"", ((b"location", location.encode()),))
 
     async def _again(self, status: int, problem: str) -> PageResponse:
-        shown = await self._pages.show(self._asked, problem)
-        return self._plain(404, "not_found") if shown is None else self._page(shown, status)
+        shown = await self._page.show(problem)
+        return self._plain(404, "not_found") if shown is None else self._whole(shown, status)
 
     async def _events(self, receive: Receive, send: Send) -> None:
-        if await self._pages.show(self._asked) is None:
+        if await self._page.show() is None:
             await self._plain(404, "not_found").send(self._scope, send)
             return
-        with self._visitors.stream(self._asked.slug) as allowed:
+        with self._visitors.stream(self._page.slug) as allowed:
             if allowed:
-                stream = PageStream(
-                    self._env, lambda: self._pages.show(self._asked), state_json, self._stopping
-                )
-                await stream.run(receive, send, (*PRIVATE, *self._headers()))
+                headers = (*PRIVATE, *self._headers())
+                await self._page.stream(receive, send, headers, self._stopping)
                 return
         await self._plain(503, "unavailable", 60).send(self._scope, send)
 
-    def _page(self, shown: RenderedPage, status: int) -> PageResponse:
+    def _whole(self, shown: RenderedPage, status: int) -> PageResponse:
         body = self._assets.page(
             shown.html,
             lang=shown.language,
@@ -249,7 +247,7 @@ class _Visit:
         return PageResponse(status, body, self._headers())
 
     def _plain(self, status: int, key: str, wait_s: int = 0) -> PageResponse:
-        language = self._pages.language(self._asked)
+        language = self._page.language
         t = self._assets.words[language]
         body = self._assets.fill("plain.html", headline=t[key], more=t[f"{key}_more"])
         html = self._assets.page(body, lang=language, title=t[key], refresh=0, live=False)
@@ -259,17 +257,3 @@ class _Visit:
     def _headers(self) -> tuple[Header, ...]:
         own_tls = (STRICT_TRANSPORT,) if self._env.config.http.tls_cert else ()
         return ((b"content-security-policy", self._assets.policy), *own_tls)
-
-
-def state_json(shown: RenderedPage) -> bytes:
-    """Return the state for the script; it contains only data that the page shows."""
-    return dump(
-        {
-            "version": shown.version,
-            "title": shown.title,
-            "headline": shown.headline,
-            "html": shown.html,
-            "seconds": shown.seconds,
-            "ended": shown.ended,
-        }
-    )

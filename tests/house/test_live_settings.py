@@ -2,50 +2,46 @@
 
 import ast
 import re
-from pathlib import Path
 
 from daemon.runtime.config import Config, all_rows, merged, value_of
 from daemon.runtime.config_file import parse_config
 from tests.house.markdown import ROOT
 
-KEPT_FOR_ONE_CALL = {
-    # Made anew for each visitor, and the pictures and words when the settings that they are made of change.
-    "daemon/pages/render.py": "pages.",
-}
 AT_START = {"daemon/app.py", "daemon/open_shop.py"}
 
 
-def _made_once(path: Path, name: str) -> list[str]:
-    """Return the code of a module that runs once for many calls: its constructors, and all of what composes the daemon."""
-    if name in AT_START:
-        return [path.read_text()]
-    found = [
-        node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.FunctionDef)
-    ]
-    return [ast.unparse(node) for node in found if node.name == "__init__"]
-
-
-def _kept() -> set[tuple[str, str]]:
-    live = [row for row in all_rows().values() if row.setting.live]
-    found = set()
-    for path in sorted((ROOT / "daemon").rglob("*.py")):
-        name = str(path.relative_to(ROOT))
-        for code in _made_once(path, name):
-            for row in live:
-                section = re.search(rf"\bconfig\.{row.section}\b", code)
-                if section and re.search(rf"\.{row.field}\b", code):
-                    found.add((name, row.key))
-    return found
+def _kept_in(text: str, *, at_start: bool) -> set[str]:
+    """Return the settings kept by what runs once for many calls: constructors, and all of what composes the daemon."""
+    tree = ast.parse(text)
+    made = (
+        [tree]
+        if at_start
+        else [
+            node
+            for node in ast.walk(tree)
+            if isinstance(node, ast.FunctionDef) and node.name == "__init__"
+        ]
+    )
+    return {
+        row.key
+        for code in map(ast.unparse, made)
+        for row in all_rows().values()
+        if row.setting.live
+        and re.search(rf"\bconfig\.{row.section}\b", code)
+        and re.search(rf"\.{row.field}\b", code)
+    }
 
 
 def test_no_constructor_keeps_a_setting_that_acts_at_once() -> None:
-    kept = _kept()
-    assert {name for name, key in kept if key.startswith(KEPT_FOR_ONE_CALL.get(name, "-"))} == set(
-        KEPT_FOR_ONE_CALL
-    ), "the check finds what it looks for"
-    assert [
-        each for each in sorted(kept) if not each[1].startswith(KEPT_FOR_ONE_CALL.get(each[0], "-"))
-    ] == []
+    sample = (
+        "class Page:\n    def __init__(self, env):\n        self.text = env.config.pages.contact"
+    )
+    assert _kept_in(sample, at_start=False) == {"pages.contact"}, (
+        "the check finds what it looks for"
+    )
+    for path in sorted((ROOT / "daemon").rglob("*.py")):
+        name = str(path.relative_to(ROOT))
+        assert _kept_in(path.read_text(), at_start=name in AT_START) == set(), name
 
 
 def test_only_what_acts_at_once_is_taken_over() -> None:

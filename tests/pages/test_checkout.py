@@ -13,7 +13,7 @@ import pytest
 
 from daemon.core.ids import public_slug
 from daemon.core.limits import RECEIPT_SHOWN_US
-from daemon.pages import translations
+from daemon.pages.render import contact as contact_of
 from daemon.runtime.config import Config, Http, Pages, Sms
 from tests.fakes.api import FakeApi, running
 from tests.fakes.each import each
@@ -83,7 +83,7 @@ async def test_what_a_customer_needs_is_there(api: FakeApi) -> None:
     ],
 )
 def test_a_number_among_the_words_of_the_owner_can_be_called(contact: str, shown: str) -> None:
-    found = translations.contact(contact, {"questions": "Ask {contact}!"})
+    found = contact_of(contact, {"questions": "Ask {contact}!"})
     assert found is not None
     link = f'<a href="tel:{found.dial}">{found.number}</a>' if found.dial else ""
     assert f"{found.before}{link}{found.after}" == f"Ask {shown}!"
