@@ -287,7 +287,10 @@ def role_(client: Client, terminal: Terminal, name: str = _NAME, role: str = _RO
     if role not in _ROLES:
         raise usage(f"the role must be one of {', '.join(_ROLES)}")
     reply = client.call("PATCH", path_of(Path.LOCAL_USER, name=name), body={"role": role})
-    return _said(reply, f"{terminal.tick} {clean(name)} is {role} now and has to log in again.")
+    return Answer(
+        *reply.parts,
+        lines=[f"{terminal.tick} {clean(name)} is {role} now and has to log in again."],
+    )
 
 
 @command("users disable", view=view_of(_USER_FIELDS, id="name"))
@@ -306,7 +309,7 @@ def disable(
     body = {"disabled": not enable}
     reply = client.call("PATCH", path_of(Path.LOCAL_USER, name=name), body=body)
     done = "may log in again" if enable else "is disabled and logged out"
-    return _said(reply, f"{terminal.tick} {clean(name)} {done}.")
+    return Answer(*reply.parts, lines=[f"{terminal.tick} {clean(name)} {done}."])
 
 
 @command("users reset", view=view_of(_USER_FIELDS, id="name"))
@@ -336,11 +339,7 @@ def reset(
         )
         if is_done
     ]
-    return _said(reply, f"{terminal.tick} {clean(name)} {' and '.join(done)}.")
-
-
-def _said(reply: Reply, text: str) -> Answer:
-    return Answer(*reply.parts, lines=[text])
+    return Answer(*reply.parts, lines=[f"{terminal.tick} {clean(name)} {' and '.join(done)}."])
 
 
 def _user_state(row: Row) -> Cell:

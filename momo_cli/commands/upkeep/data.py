@@ -130,17 +130,16 @@ def _lines(data: Mapping[str, Any], names: Mapping[str, str], what: str) -> list
 
 def _named(found: Mapping[str, Any]) -> str:
     """Return the number of unfinished rows by kind, with the references of transactions and what is of the sandbox."""
-    return ", ".join(_kind_named(found, name, count) for name, count in found["open"].items())
-
-
-def _kind_named(found: Mapping[str, Any], name: str, count: int) -> str:
-    rows = [row for row in found.get("unfinished") or () if row["kind"] == name]
-    said = counted(count, *_OPEN.get(name, (name, name)))
-    tests = sum(bool(row["test"]) for row in rows)
-    facts = [clean(row["id"]) for row in rows] if name == "orders" else []
-    if tests:
-        facts.append("of the sandbox" if tests == count else f"{tests} of the sandbox")
-    return f"{said} ({', '.join(facts)})" if facts else said
+    kinds = []
+    for name, count in found["open"].items():
+        rows = [row for row in found.get("unfinished") or () if row["kind"] == name]
+        tests = sum(bool(row["test"]) for row in rows)
+        facts = [clean(row["id"]) for row in rows] if name == "orders" else []
+        if tests:
+            facts.append("of the sandbox" if tests == count else f"{tests} of the sandbox")
+        said = counted(count, *_OPEN.get(name, (name, name)))
+        kinds.append(f"{said} ({', '.join(facts)})" if facts else said)
+    return ", ".join(kinds)
 
 
 def _shows(found: Mapping[str, Any]) -> Iterator[str]:

@@ -87,44 +87,48 @@ def _findings(data: Row) -> Iterator[tuple[str, str]]:
     """Yield the findings that need attention, each with the command that shows more."""
     for problem in data.get("problems") or ():
         yield clean(problem.get("text")), clean(problem.get("next"))
-    check = at(data, "db.last_check")
-    if check not in (None, "ok") and not data.get("problems"):
-        other = (f"the database check says: {clean(check)}", "momo doctor db")
-        yield _UNSOUND.get(str(check), other)
-    yield from _machine(data)
-    if at(data, "lines.ready") is False:
-        yield "a SIM has no number", "momo lines"
-    if at(data, "lines.receiving") is False:
-        yield f"payments are not seen: {clean(at(data, 'lines.receiving_reason'))}", "momo lines"
-    if data.get("http_security") == "none":
-        address = f"http://{clean(data.get('http'))}"
-        yield f"other machines can read the traffic of {address}", "momo help files"
-    if unseen := at(data, "notices.unseen"):
-        yield f"{counted(unseen, 'notice')} not seen yet", "momo notices list"
-    if data.get("secrets") == "locked":
-        yield "the secrets are locked: webhooks wait", "momo help files"
-    if lacking := at(data, "messages.incomplete"):
-        which = "a long message lacks" if lacking == 1 else f"{lacking} long messages lack"
-        yield f"{which} parts for over a day", "momo messages list --state incomplete"
-    if at(data, "queue.dead_letters"):
-        yield "some deliveries failed for good", "momo deliveries list --status failed"
-    yield from _troubles(data)
-
-
-def _machine(data: Row) -> Iterator[tuple[str, str]]:
-    """Yield the findings about the computer."""
-    if at(data, "clock.state") == "suspect":
-        why = clean(at(data, "clock.why")) or "the clock of this machine is wrong"
-        yield f"{why}: nothing expires until it is corrected", "momo doctor clock"
-    if at(data, "awake.hold") in _SLEEPY:
-        yield "the machine may fall asleep", "momo doctor service"
-    if why := clean(at(data, "message_journal.why")):
-        yield f"the second folder of the message journal: {why}", "momo doctor backup"
-    if at(data, "message_journal.recovering"):
-        yield "messages of the message journal are taken in again; no phone is read meanwhile", ""
-    stopped = _DISK.get(str(at(data, "disk.room")))
-    if stopped is not None:
-        yield f"the disk has {size(data.get('disk_free_bytes'))} left{stopped}", "momo doctor disk"
+    check = clean(at(data, "db.last_check"))
+    if check not in ("", "ok") and not data.get("problems"):
+        yield _UNSOUND.get(check, (f"the database check says: {check}", "momo doctor db"))
+    clock = clean(at(data, "clock.why")) or "the clock of this machine is wrong"
+    journal, room = clean(at(data, "message_journal.why")), str(at(data, "disk.room"))
+    unseen, lacking = at(data, "notices.unseen") or 0, at(data, "messages.incomplete") or 0
+    lacks = "a long message lacks" if lacking == 1 else f"{lacking} long messages lack"
+    shut = clean(at(data, "lines.receiving_reason"))
+    problem, waiting = clean(at(data, "settings.problem")), at(data, "settings.restart") or ()
+    rows = (
+        (at(data, "clock.state") == "suspect", f"{clock}: nothing expires until it is corrected", "momo doctor clock"),
+        (at(data, "awake.hold") in _SLEEPY, "the machine may fall asleep", "momo doctor service"),
+        (journal, f"the second folder of the message journal: {journal}", "momo doctor backup"),
+        (at(data, "message_journal.recovering"),
+         "messages of the message journal are taken in again; no phone is read meanwhile", ""),
+        (room in _DISK, f"the disk has {size(data.get('disk_free_bytes'))} left{_DISK.get(room)}", "momo doctor disk"),
+        (at(data, "lines.ready") is False, "a SIM has no number", "momo lines"),
+        (at(data, "lines.receiving") is False, f"payments are not seen: {shut}", "momo lines"),
+        (data.get("http_security") == "none",
+         f"other machines can read the traffic of http://{clean(data.get('http'))}", "momo help files"),
+        (unseen, f"{counted(unseen, 'notice')} not seen yet", "momo notices list"),
+        (data.get("secrets") == "locked", "the secrets are locked: webhooks wait", "momo help files"),
+        (lacking, f"{lacks} parts for over a day", "momo messages list --state incomplete"),
+        (at(data, "queue.dead_letters"), "some deliveries failed for good", "momo deliveries list --status failed"),
+        *((True, f"{clean(worker)} hangs", "momo daemon logs --level warning") for worker in data.get("hung") or ()),
+        *((True, f"{line}: money moved without a message", "momo lines") for line in _unaccounted(data)),
+        (problem, f"the settings are not used: {problem}", "momo config edit"),
+        (waiting, f"{clean(', '.join(waiting))}: takes effect at the next start", "momo daemon restart"),
+        *((True, f"{clean(wrong.get('file'))}:{wrong.get('line')}: {clean(wrong.get('why'))}",
+           "momo messages templates list") for wrong in at(data, "templates.problems") or ()),
+    )  # fmt: skip
+    yield from ((text, following) for wrong, text, following in rows if wrong)
+    for port in data.get("phones") or ():
+        troubles = port.get("troubles") or ()
+        yield from ((trouble_text(port, trouble), "momo doctor modem") for trouble in troubles)
+        if not troubles and port.get("state") not in (_READY, "opening", "starting"):
+            yield f"{modem_name(port)}: {clean(port.get('detail'))}", ""
+    paused = (each for each in data.get("endpoints") or () if each.get("auto_paused_at"))
+    yield from (
+        (f"{clean(each.get('url'))} was paused after failures", "momo endpoints list")
+        for each in paused
+    )
 
 
 def _unaccounted(data: Row) -> Iterator[str]:
@@ -134,36 +138,6 @@ def _unaccounted(data: Row) -> Iterator[str]:
             if sim.get("unaccounted"):
                 number = phone(at(sim, "line.phone_number"))
                 yield number or f"{clean(device.get('name'))}:{sim.get('slot_index')}"
-
-
-def _files(data: Row) -> Iterator[tuple[str, str]]:
-    """Yield the findings about the settings and the shop's own wordings."""
-    if why := clean(at(data, "settings.problem")):
-        yield f"the settings are not used: {why}", "momo config edit"
-    if waiting := at(data, "settings.restart"):
-        yield f"{clean(', '.join(waiting))}: takes effect at the next start", "momo daemon restart"
-    for wrong in at(data, "templates.problems") or ():
-        where = f"{clean(wrong.get('file'))}:{wrong.get('line')}"
-        yield f"{where}: {clean(wrong.get('why'))}", "momo messages templates list"
-
-
-def _troubles(data: Row) -> Iterator[tuple[str, str]]:
-    """Yield the findings of each worker, line, wordings file, phone and endpoint."""
-    for worker in data.get("hung") or ():
-        yield f"{clean(worker)} hangs", "momo daemon logs --level warning"
-    for number in _unaccounted(data):
-        yield f"{number}: money moved without a message", "momo lines"
-    yield from _files(data)
-    for port in data.get("phones") or ():
-        troubles = port.get("troubles") or ()
-        for trouble in troubles:
-            yield trouble_text(port, trouble), "momo doctor modem"
-        if not troubles and port.get("state") not in (_READY, "opening", "starting"):
-            yield f"{modem_name(port)}: {clean(port.get('detail'))}", ""
-    for endpoint in data.get("endpoints") or ():
-        if endpoint.get("auto_paused_at"):
-            url = clean(endpoint.get("url"))
-            yield f"{url} was paused after failures", "momo endpoints list"
 
 
 def _lines(data: Row, terminal: Terminal) -> Iterator[str]:
@@ -302,24 +276,19 @@ def list_(
     """
     reply = client.get(Path.LOCAL_NOTICES, all="1" if every else None, limit=limit)
     rows, failed = reply.data or [], at(reply.body, "meta.not_sent")
+    groups: dict[str, list[Row]] = {}  # the group with the newest notice comes first
+    for row in rows:
+        groups.setdefault(str(row.get("kind")), []).append(row)
     notes = []
     if isinstance(failed, dict):
         notes.append(f"! {clean(failed.get('channel'))}: {clean(failed.get('error'))}")
     return Answer(
         *reply.parts,
-        lines=[line for group in _by_kind(rows) for line in _notice_lines(group, terminal)],
+        lines=[line for group in groups.values() for line in _notice_lines(group, terminal)],
         empty="Nothing new.",
         notes=notes,
         next=["momo notices seen"] if rows and not every else [],
     )
-
-
-def _by_kind(rows: Sequence[Row]) -> list[list[Row]]:
-    """Return the notices in groups of one reason; the group with the newest notice comes first."""
-    groups: dict[str, list[Row]] = {}
-    for row in rows:
-        groups.setdefault(str(row.get("kind")), []).append(row)
-    return list(groups.values())
 
 
 def _mark(row: Row) -> Cell:

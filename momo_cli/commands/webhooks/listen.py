@@ -3,8 +3,8 @@
 import contextlib
 import shlex
 import threading
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Final
 
 from daemon.wire import Path
@@ -24,38 +24,6 @@ _NOTE_AFTER_S: Final = 0.5
 """After this time without a sign people type Ctrl-C again, which would force the end."""
 _FAILS_MAX: Final = 50
 _SLOW_S_MAX: Final = 3600.0
-
-
-@dataclass(frozen=True, slots=True)
-class Responder:
-    """How each webhook is answered.
-
-    Attributes:
-        receiver: The program to forward to; None answers 200.
-        fails: The status codes of the first attempts, instead of the receiver's own.
-        twice: Forward each webhook twice.
-        slow_s: Wait before the answer.
-    """
-
-    receiver: LocalReceiver | None = None
-    fails: tuple[int, ...] = ()
-    twice: bool = False
-    slow_s: float = 0.0
-
-    def answer(self, webhook: Webhook) -> PostResult:
-        """Forward one webhook and return the answer for momo."""
-        heard = PostResult(200, None, "", 0)
-        if self.receiver is not None:
-            heard = self.receiver.post(webhook.headers, webhook.body)
-            if self.twice:
-                self.receiver.post(webhook.headers, webhook.body)
-        if self.slow_s:
-            system.sleep(self.slow_s)
-        if webhook.attempt <= len(self.fails):
-            status = self.fails[webhook.attempt - 1]
-            if not 200 <= status < 300:
-                return PostResult(status, None, "momo listen --fail", heard.duration_ms)
-        return heard
 
 
 @command("listen", view=VIEW)
@@ -99,7 +67,7 @@ def listen(
         if wrong or len(codes) > _FAILS_MAX:
             form = "separated by commas, such as 503,503,200"
             raise usage(f"--fail: status codes from 200 to 599, {form}")
-    responder = Responder(receiver, codes, dup, slow)
+    answer = partial(answered, receiver=receiver, codes=codes, twice=dup, slow_s=slow)
     if endpoint is not None:
         endpoint, keep = endpoint.strip(), True
     else:
@@ -109,14 +77,40 @@ def listen(
         endpoint = str(body["data"]["id"])
         # Also with -q: the receiver cannot verify a webhook without the secret.
         terminal.complain(f"secret {secret_file or clean(body['secret'])}")
-    rows = _rows(client, terminal, responder, endpoint, print_=print_, keep=keep)
+    to = "--print" if receiver is None else f"--forward-to {shlex.quote(receiver.url)}"
+    hooks = deliver(
+        client, endpoint, answer, terminal.now, f"momo listen {to} --endpoint {endpoint}"
+    )
+    rows = _rows(client, terminal, hooks, endpoint, print_=print_, keep=keep)
     return Answer(rows=rows, stream=True)
+
+
+def answered(
+    webhook: Webhook,
+    receiver: LocalReceiver | None = None,
+    codes: Sequence[int] = (),
+    *,
+    twice: bool = False,
+    slow_s: float = 0.0,
+) -> PostResult:
+    """Forward one webhook and return the answer for momo: the codes of the first attempts, then the receiver's own, or 200."""
+    heard = PostResult(200, None, "", 0)
+    if receiver is not None:
+        heard = receiver.post(webhook.headers, webhook.body)
+        if twice:
+            receiver.post(webhook.headers, webhook.body)
+    if slow_s:
+        system.sleep(slow_s)
+    status = codes[webhook.attempt - 1] if webhook.attempt <= len(codes) else 200
+    if 200 <= status < 300:
+        return heard
+    return PostResult(status, None, "momo listen --fail", heard.duration_ms)
 
 
 def _rows(
     client: Client,
     terminal: Terminal,
-    responder: Responder,
+    hooks: Iterator[Row | None],
     endpoint: str,
     *,
     print_: bool,
@@ -125,10 +119,7 @@ def _rows(
     paused = False
     with system.ended_by_signals():
         try:
-            receiver = responder.receiver
-            to = "--print" if receiver is None else f"--forward-to {shlex.quote(receiver.url)}"
-            resume = f"momo listen {to} --endpoint {endpoint}"
-            for row in deliver(client, endpoint, responder.answer, terminal.now, resume):
+            for row in hooks:
                 if row is None:
                     terminal.note(f"Listening as endpoint {endpoint}. Ctrl-C ends it.")
                     continue

@@ -11,7 +11,7 @@ import pytest
 
 from daemon import wire
 from momo_cli.commands.webhooks.deliveries import curl_command
-from momo_cli.commands.webhooks.listen import Responder
+from momo_cli.commands.webhooks.listen import answered
 from momo_cli.errors import Failure
 from momo_cli.listener import LocalReceiver, PostResult, Webhook, parse_receiver
 from tests.cli import samples
@@ -42,13 +42,12 @@ def webhook(attempt: int) -> Webhook:
 
 
 def test_fail_goes_try_by_try_and_then_tells_the_truth() -> None:
-    responder = Responder(fails=(503, 200, 410))
-    told = [responder.answer(webhook(attempt)).status_code for attempt in (1, 2, 3, 4)]
+    told = [answered(webhook(tried), codes=(503, 200, 410)).status_code for tried in (1, 2, 3, 4)]
     assert told == [503, 200, 410, 200]
 
 
 def test_slow_lets_momo_wait_for_the_answer(naps: list[float]) -> None:
-    assert Responder(slow_s=20.0).answer(webhook(1)).status_code == 200
+    assert answered(webhook(1), slow_s=20.0).status_code == 200
     assert naps == [20.0]
 
 
@@ -56,7 +55,7 @@ def test_dup_hands_it_over_twice_and_tells_the_first_answer() -> None:
     receiver = Answers.__new__(Answers)
     for name, value in (("host", "x"), ("port", 1), ("target", "/"), ("posts", 0)):
         object.__setattr__(receiver, name, value)
-    assert Responder(receiver, twice=True).answer(webhook(1)).status_code == 204
+    assert answered(webhook(1), receiver, twice=True).status_code == 204
     assert receiver.posts == 2
 
 
