@@ -6,7 +6,6 @@ Each step checks whether it is done, else applies the flags, else asks, once: a 
 
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Final
 
 from momo_cli.errors import Failure
@@ -41,45 +40,39 @@ MARKS: Final = {
 _SECRETS: Final = {"api_key": "API key", "test_api_key": "test API key", "webhook_secret": "webhook secret"}  # fmt: skip
 
 
-@dataclass(slots=True)
-class Wizard:
-    """One run. `steps` has the result of each step, in the form of the document of `momo setup`."""
+def run_steps(setup: Setup, results: list[Row]) -> None:
+    """Run all steps; append the result of each, in the form of the document of `momo setup`."""
+    for number, (name, (title, step)) in enumerate(STEPS.items(), 2):
+        heads = (f"{number} of {TOTAL}", title)
+        bold = [setup.terminal.style(text, "bold", message=True) for text in heads]
+        setup.say(f"\n{'  '.join(bold)}")
+        results.append({"id": name, **_done(setup, name, step)})
+        tell_result(setup, results[-1])
 
-    setup: Setup
-    steps: list[Row] = field(default_factory=list)
 
-    def run(self) -> None:
-        """Run all steps."""
-        for number, (name, (title, step)) in enumerate(STEPS.items(), 2):
-            self.setup.say(f"\n{self._bold(f'{number} of {TOTAL}')}  {self._bold(title)}")
-            self.steps.append({"id": name, **self._done(name, step)})
-            self.tell(self.steps[-1])
+def _done(setup: Setup, name: str, step: Callable[[Setup], Row]) -> Row:
+    if name in _ASK_THE_DAEMON and not setup.client.alive():
+        if setup.looks:
+            detail = "Not known while the daemon does not run"
+            return outcome("skipped", detail, "momo daemon start")
+        # The step before has printed the reason and the next command.
+        return outcome("skipped", "Not done, because the daemon does not run")
+    try:
+        return step(setup)
+    except Failure as failure:
+        fix = failure.next[0] if failure.next else "momo setup"
+        return outcome("failed", failure.message or failure.code, fix)
 
-    def _done(self, name: str, step: Callable[[Setup], Row]) -> Row:
-        if name in _ASK_THE_DAEMON and not self.setup.client.alive():
-            if self.setup.looks:
-                detail = "Not known while the daemon does not run"
-                return outcome("skipped", detail, "momo daemon start")
-            # The step before has printed the reason and the next command.
-            return outcome("skipped", "Not done, because the daemon does not run")
-        try:
-            return step(self.setup)
-        except Failure as failure:
-            fix = failure.next[0] if failure.next else "momo setup"
-            return outcome("failed", failure.message or failure.code, fix)
 
-    def tell(self, result: Row) -> None:
-        """Show the result of a step, and the command to type if it is not done."""
-        mark, style = MARKS.get(str(result["status"]), ("?", ""))
-        said = self.setup.terminal.style(mark, style, message=True)
-        detail = clean(result.get("detail") or result["id"])
-        room = max(min(self.setup.terminal.width, 100) - 4, 20)
-        self.setup.say(f"  {said} " + "\n    ".join(textwrap.wrap(detail, room)))
-        if result.get("fix"):
-            self.setup.say(f"      {clean(result['fix'])}")
-
-    def _bold(self, text: str) -> str:
-        return self.setup.terminal.style(text, "bold", message=True)
+def tell_result(setup: Setup, result: Row) -> None:
+    """Show the result of a step, and the command to type if it is not done."""
+    mark, style = MARKS.get(str(result["status"]), ("?", ""))
+    said = setup.terminal.style(mark, style, message=True)
+    detail = clean(result.get("detail") or result["id"])
+    room = max(min(setup.terminal.width, 100) - 4, 20)
+    setup.say(f"  {said} " + "\n    ".join(textwrap.wrap(detail, room)))
+    if result.get("fix"):
+        setup.say(f"      {clean(result['fix'])}")
 
 
 def parts_of(body: Row) -> tuple[dict[str, Any], list[Row]]:

@@ -157,9 +157,13 @@ def edit(client: Client, terminal: Terminal) -> Answer:
             out.write(before or _EMPTY)
     except OSError as problem:
         raise Failure(ErrorCode.INTERNAL_ERROR, f"{copy}: {problem.strerror}") from None
-    words, old = _editor(terminal), _waiting(terminal)
+    environ, old = terminal.located.environ, _waiting(terminal)
+    editors = [name for name in ("nano", "vi") if shutil.which(name, path=environ.get("PATH"))]
+    words = shlex.split(environ.get("VISUAL") or environ.get("EDITOR") or "") or editors[:1]
+    if not words:
+        raise usage("no editor was found: name one in EDITOR", "momo config set --help")
     while True:
-        subprocess.run([*words, copy], env=terminal.located.environ, check=False)  # noqa: S603  # the user's own editor
+        subprocess.run([*words, copy], env=environ, check=False)  # noqa: S603  # the user's own editor
         try:
             run_verb(terminal, "config", "--json", "validate", copy)
             break
@@ -171,8 +175,7 @@ def edit(client: Client, terminal: Terminal) -> Answer:
             if not terminal.yes_or_no("Edit it again?", "a valid one", default=True):
                 os.unlink(copy)  # noqa: PTH108 -- pathlib is not needed here
                 return _answer(terminal, path, "cancelled", restart=False)
-    changed = _read(copy) != (before or _EMPTY)
-    if not changed:
+    if _read(copy) == (before or _EMPTY):
         os.unlink(copy)  # noqa: PTH108 -- pathlib is not needed here
         return _answer(terminal, path, "unchanged", restart=False)
     os.replace(copy, path)  # noqa: PTH105 -- pathlib is not needed here
@@ -190,18 +193,6 @@ def _waiting(terminal: Terminal) -> object:
     return [(row["key"], row["value"]) for row in rows if not row["live"]], sources
 
 
-def _editor(terminal: Terminal) -> list[str]:
-    environ = terminal.located.environ
-    chosen = environ.get("VISUAL") or environ.get("EDITOR")
-    if chosen:
-        return shlex.split(chosen)
-    path = environ.get("PATH")
-    for name in ("nano", "vi"):
-        if shutil.which(name, path=path):
-            return [name]
-    raise usage("no editor was found: name one in EDITOR", "momo config set --help")
-
-
 def _read(path: str) -> str:
     try:
         with open(path, encoding="utf-8") as file:  # noqa: PTH123  # no pathlib needed
@@ -212,14 +203,10 @@ def _read(path: str) -> str:
 
 def _answer(terminal: Terminal, path: str, status: str, *, restart: bool) -> Answer:
     row: dict[str, Any] = {"path": path, "changed": status == "changed", "restart": restart}
-    said = {
-        "changed": f"{terminal.tick} Saved: {path}",
-        "unchanged": "Nothing was changed.",
-        "cancelled": "Nothing was changed.",
-    }
+    saved = f"{terminal.tick} Saved: {path}"
     return Answer(
         *made(row),
-        lines=[said[status]],
+        lines=[saved if status == "changed" else "Nothing was changed."],
         next=["momo daemon restart"] if restart else [],
         exit_code=exit_codes.CANCELLED if status == "cancelled" else exit_codes.OK,
     )

@@ -23,8 +23,6 @@ from momo_cli.service.daemon_program import (
 )
 from momo_cli.service.manager import (
     Kind,
-    Service,
-    UnitFile,
     installed_service,
     service_for,
     service_lines,
@@ -350,47 +348,34 @@ def install(
     manager.check_program(service)
     new = [file for file in files if manager.read_unit(file.path) != file.text]
     before = service.text
-    if dry_run:
-        return _answer(terminal, service, "would_install" if new else "already_installed", new, [])
-    if new and not manager.confirm_files(terminal, new):
-        return _answer(terminal, service, "cancelled", [], [], exit_code=exit_codes.CANCELLED)
-    for file in new:
-        manager.write_unit(file)
-    problems = manager.enable_service(client, terminal, service, linger=linger, timers=timers)
+    problems, code = list[str](), exit_codes.OK
     status = ("updated" if before else "installed") if new else "already_installed"
-    return _answer(terminal, service, status, new, problems)
-
-
-def _answer(
-    terminal: Terminal,
-    service: Service,
-    status: str,
-    files: list[UnitFile],
-    problems: list[str],
-    exit_code: int = exit_codes.OK,
-) -> Answer:
-    row: dict[str, Any] = {
+    said = f"{status.capitalize().replace('_', ' ')}: {service.path}"
+    lines, following = [f"{terminal.tick} {said}"], ["momo daemon status"]
+    if dry_run and new:
+        status, lines, following = "would_install", ["Would write:"], ["momo daemon install"]
+    elif new and not dry_run and not manager.confirm_files(terminal, new):
+        status, lines, following = "cancelled", ["Nothing was written."], ["momo daemon install"]
+        new, code = [], exit_codes.CANCELLED
+    elif not dry_run:
+        for file in new:
+            manager.write_unit(file)
+        problems = manager.enable_service(client, terminal, service, linger=linger, timers=timers)
+        code = exit_codes.FINDINGS if problems else exit_codes.OK
+    if service.kind is Kind.SYSTEM and status == "installed" and not problems:
+        words = " ".join(f"{name}={value}" for name, value in service.shop.environment.items())
+        following = [f"sudo -u momo env {words} momo setup", "momo daemon status --system"]
+    paths = [file.path for file in new]
+    row = {
         "status": status,
         "supervisor": service.kind,
         "path": service.path,
-        "files": [file.path for file in files],
+        "files": paths,
         "problems": problems,
     }
-    texts = {"would_install": "Would write:", "cancelled": "Nothing was written."}
-    done = f"{terminal.tick} {status.capitalize().replace('_', ' ')}: {service.path}"
-    lines = [texts.get(status, done), *(f"  {file.path}" for file in files)]
+    lines += [f"  {path}" for path in paths]
     lines += [f"{terminal.style('!', 'yellow')} {problem}" for problem in problems]
-    code = exit_codes.FINDINGS if problems else exit_code
-    return Answer(*made(row), lines=lines, next=_next(service, status, problems), exit_code=code)
-
-
-def _next(service: Service, status: str, problems: list[str]) -> list[str]:
-    if status in ("would_install", "cancelled"):
-        return ["momo daemon install"]
-    if service.kind is Kind.SYSTEM and status == "installed" and not problems:
-        words = " ".join(f"{name}={value}" for name, value in service.shop.environment.items())
-        return [f"sudo -u momo env {words} momo setup", "momo daemon status --system"]
-    return ["momo daemon status"]
+    return Answer(*made(row), lines=lines, next=following, exit_code=code)
 
 
 @command("daemon uninstall", view=view_of("status path", id="path"))

@@ -18,7 +18,7 @@ from momo_cli.service.daemon_program import VerbResult, machine_user, run_verb
 from momo_cli.setup import wizard as shown
 from momo_cli.setup.machine import let_caller_in
 from momo_cli.setup.step import Setup, SetupAnswers, read_answer_file, setup_answers
-from momo_cli.setup.wizard import TOTAL, Wizard
+from momo_cli.setup.wizard import TOTAL
 from momo_cli.show.answer import Answer, dumps, view_of
 from momo_cli.show.terminal import Terminal
 from momo_cli.show.words import counted, phone
@@ -135,25 +135,23 @@ def setup(
 def _guided(setup: Setup, done: VerbResult) -> Answer:
     """Run the steps after the shop was made."""
     terminal = setup.terminal
-    wizard = Wizard(setup)
     data, steps = shown.parts_of(done.body)
     # The later steps know more about the phone.
-    first = [step for step in steps if step.get("id") != "modem"]
-    for step in first if wizard.setup.asks else ():
-        wizard.tell(step)
+    steps = [step for step in steps if step.get("id") != "modem"]
+    for step in steps if setup.asks else ():
+        shown.tell_result(setup, step)
     try:
-        wizard.run()
+        shown.run_steps(setup, steps)
     except KeyboardInterrupt:
         # The keys and secrets exist already and are shown only once: now.
         end = "Stopped; momo setup continues from here."
         lines = [*shown.secret_lines(terminal, data), "", end]
-        rows = shown.setup_rows(data, [*first, *wizard.steps])
+        rows = shown.setup_rows(data, steps)
         return Answer(done.text, rows, lines=lines, exit_code=exit_codes.INTERRUPTED)
-    steps = [*first, *wizard.steps]
     data["steps"] = steps
     bad = [step for step in steps if step["status"] in ("needs_action", "failed")]
     lines = shown.secret_lines(terminal, data)
-    if not wizard.setup.asks:
+    if not setup.asks:
         lines = shown.setup_lines(terminal, data, steps)
     mark = terminal.style("!", "yellow") if bad else terminal.tick
     end = f"{mark} {counted(len(bad), 'step')} to go." if bad else f"{mark} momo is ready."
