@@ -337,13 +337,9 @@ def next_of(failure: Failure) -> list[str]:
 
 def in_sandbox(command: str) -> str:
     """Return a command of both modes with `--sandbox`; any other command unchanged."""
-    return f"{command} --sandbox" if takes_sandbox(command) else command
-
-
-def takes_sandbox(command: str) -> bool:
-    """Return whether it is a command of both modes without the `--sandbox` that it may have."""
     there = command == "momo lines" or f"{command} ".startswith(_OF_BOTH_MODES)
-    return there and not command.endswith(("--help", "--sandbox"))
+    takes = there and not command.endswith(("--help", "--sandbox"))
+    return f"{command} --sandbox" if takes else command
 
 
 def _filled(failure: Failure) -> list[str]:

@@ -209,7 +209,9 @@ def _work(terminal: Terminal, flags: Flags, words: list[str]) -> int:
             call = root().main(args=words, prog_name="momo", standalone_mode=False)
     except HelpWanted as wanted:
         if _for_programs(terminal):
-            raise tree.missing_command(wanted.group, wanted.verbs) from None
+            of = f"momo {wanted.group}".rstrip()
+            why = f"{of} needs a command: {', '.join(wanted.verbs)}"
+            raise usage(why, f"{of} --help") from None
         terminal.stdout.write(f"{wanted}\n")
         return exit_codes.USAGE
     if call is None or isinstance(call, int):  # --help was answered by Typer

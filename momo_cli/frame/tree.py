@@ -44,12 +44,6 @@ def no_such_command(
     return usage(f"there is no command {f'{group} {word}'.strip()!r}{asked}", *next_)
 
 
-def missing_command(group: str, there: Iterable[str]) -> Failure:
-    """Return the failure for a group without a command, for programs; people get its help."""
-    of = f"momo {group}".rstrip()
-    return usage(f"{of} needs a command: {', '.join(there)}", f"{of} --help")
-
-
 def check_words(command: Any, context: Any, words: Sequence[str]) -> None:  # the parser's own types
     """Reject (exit 2) mistakes that the parser accepts silently: a flag given twice, or a flag in the place of a value."""
     values, _, order = command.make_parser(context).parse_args(list(words))

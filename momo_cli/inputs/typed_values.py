@@ -90,14 +90,6 @@ def only_given(values: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in values.items() if value is not None}
 
 
-def json_object(text: str, flag: str) -> dict[str, Any]:
-    """Parse a JSON object, or the file named after `@`; fail (exit 2) if it is not an object."""
-    value = read_json(text, flag)
-    if not isinstance(value, dict):
-        raise usage(f'{flag} must be a JSON object, like {{"order": 17}}')
-    return value
-
-
 def day_of(text: str, flag: str, now: datetime, zone: tzinfo) -> str | None:
     """Parse a day: `today` (returns None: the shop's today), `yesterday`, `2026-01-31`; return it in ISO 8601."""
     word = text.strip()

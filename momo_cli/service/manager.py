@@ -126,17 +126,6 @@ def timers(shop: UnitValues, folder: str, *, system: bool) -> list[UnitFile]:
     return found
 
 
-def timer_names(shop: UnitValues, endpoints: Sequence[str]) -> list[str]:
-    """Return the timers to enable: the plain ones, and an instance of the templates for each endpoint."""
-    found = []
-    for job in JOBS:
-        if job.name.endswith("@"):
-            found += [f"{shop.name}-{job.name}{endpoint}.timer" for endpoint in endpoints]
-        else:
-            found.append(f"{shop.name}-{job.name}.timer")
-    return found
-
-
 def launch_agent(shop: UnitValues, folder: str, label: str) -> UnitFile:
     """Return the launchd agent of a Mac. Untested: written from Apple's manual, never run."""
     words = system.python_argv("daemon", "run")
@@ -463,8 +452,10 @@ def enable_service(
         if timers:
             # Each endpoint gets a timer; none if the daemon cannot be reached.
             found = client.find(Path.ENDPOINTS) if client.alive() else None
-            endpoints = [str(endpoint["id"]) for endpoint in found or ()]
-            wanted += timer_names(service.shop, endpoints)
+            ids = [str(endpoint["id"]) for endpoint in found or ()]
+            for job in JOBS:
+                names = ids if job.name.endswith("@") else [""]
+                wanted += [f"{service.shop.name}-{job.name}{name}.timer" for name in names]
         steps.append(["systemctl", *service.scope, "enable", "--now", *wanted])
     problems = []
     for step in steps:

@@ -9,7 +9,7 @@ import os
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple
 
 from daemon.wire import ErrorCode
@@ -22,11 +22,6 @@ _WAIT_S: Final = 0.05
 _WAITS: Final = 200
 _ANSWER_S: Final = 20.0
 _FOR_GOOD: Final = ("sudo systemctl disable --now ModemManager",)
-
-
-def mmcli_path(environ: Mapping[str, str]) -> str | None:
-    """Return the path of mmcli; None if there is no ModemManager."""
-    return shutil.which(PROGRAM, path=environ.get("PATH"))
 
 
 def usb_device(port: str) -> str | None:
@@ -43,18 +38,14 @@ def usb_device(port: str) -> str | None:
 def managed_name(mmcli: str, device: str, port: str, environ: Mapping[str, str]) -> str | None:
     """Return ModemManager's name of the modem at that USB device or port, if it manages it; fail without an answer."""
     tty = os.path.basename(os.path.realpath(port))  # noqa: PTH119  # the same
-    for modem in _modems(mmcli, environ):
+    for path in _asked(mmcli, environ, "--list-modems").get("modem-list", ()):
+        modem = _asked(mmcli, environ, f"--modem={path}")
         uid = str(at(modem, "modem.generic.device") or "")
         ports = at(modem, "modem.generic.ports")
         names = [str(name).partition(" ")[0] for name in ports] if isinstance(ports, list) else []
         if uid and (tty in names or os.path.realpath(uid) == device):
             return uid
     return None
-
-
-def _modems(mmcli: str, environ: Mapping[str, str]) -> Iterator[dict[str, Any]]:
-    for path in _asked(mmcli, environ, "--list-modems").get("modem-list", ()):
-        yield _asked(mmcli, environ, f"--modem={path}")
 
 
 def _asked(mmcli: str, environ: Mapping[str, str], *words: str) -> dict[str, Any]:
@@ -124,7 +115,7 @@ def release_modem(
     port: str, environ: Mapping[str, str], pause: Callable[[float], None]
 ) -> Released:
     """Make ModemManager release the modem at a port; fail if it refuses, or the port is no USB modem."""
-    mmcli = mmcli_path(environ)
+    mmcli = shutil.which(PROGRAM, path=environ.get("PATH"))
     if mmcli is None:
         return Released(manager=False)
     device = usb_device(port)

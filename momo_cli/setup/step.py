@@ -140,16 +140,6 @@ def postponed_steps(state: str) -> dict[str, str]:
     return found if isinstance(found, dict) else {}
 
 
-def record_step(state: str, name: str, *, later: bool) -> None:
-    """Record that a step need not be repeated, or with `later=False` remove the record."""
-    kept = {**postponed_steps(state), name: "later"}
-    if not later:
-        kept.pop(name)
-    system.make_own_folder(state)
-    with open(f"{state}/{_NAME}", "w", encoding="utf-8") as file:  # noqa: PTH123 -- pathlib is not needed here
-        json.dump(kept, file)
-
-
 @dataclass(slots=True)
 class Setup:
     """One run.
@@ -182,7 +172,12 @@ class Setup:
 
     def note(self, name: str, *, later: bool) -> None:
         """Record that a question is not to be asked again, or that it is."""
-        record_step(self._state, name, later=later)
+        kept = {**postponed_steps(self._state), name: "later"}
+        if not later:
+            kept.pop(name)
+        system.make_own_folder(self._state)
+        with open(f"{self._state}/{_NAME}", "w", encoding="utf-8") as file:  # noqa: PTH123 -- pathlib is not needed here
+            json.dump(kept, file)
 
     def ask(self, question: str, flag: str) -> str:
         """Ask a question; without a terminal, fail and name the flag (exit 2)."""

@@ -30,7 +30,10 @@ def progress(terminal: Terminal, label: str, total: int) -> Iterator[Callable[[i
 
     `label` is the verb, such as "Sending". Yields a function that takes the number of finished items, of `total`.
     """
-    if not progress_is_shown(terminal) or total < 2:
+    dumb = terminal.located.environ.get("TERM", "dumb") == "dumb"
+    mixes = terminal.on_screen and not terminal.human  # with the rows
+    seen = terminal.stderr.isatty() and not (terminal.flags.quiet or dumb or mixes)
+    if not seen or total < 2:
         yield lambda _: None
         return
     last_s = system.monotonic() - _EVERY_S
@@ -52,13 +55,6 @@ def progress(terminal: Terminal, label: str, total: int) -> Iterator[Callable[[i
         terminal.stderr.write(ERASE)
         terminal.stderr.flush()
         terminal.unfinished.open = False
-
-
-def progress_is_shown(terminal: Terminal) -> bool:
-    """Return whether a person would see the line, and it would not mix with the rows."""
-    if terminal.flags.quiet or terminal.located.environ.get("TERM", "dumb") == "dumb":
-        return False
-    return terminal.stderr.isatty() and (terminal.human or not terminal.on_screen)
 
 
 def progress_line(terminal: Terminal, label: str, done: int, total: int) -> str:

@@ -83,12 +83,6 @@ def phone(number: object) -> str:
     return text
 
 
-def short_id(id_: object, terminal: Terminal) -> str:
-    """Return both ends of an id, as tables shorten it; commands take it back."""
-    text = clean(id_)
-    return f"{text[:8]}{'…' if terminal.symbols else '~'}{text[-6:]}"
-
-
 def short_phone(number: object) -> str:
     """Return a shortened number: `024…4567`."""
     parts = phone(number).split(" ")

@@ -67,13 +67,6 @@ def view_by(by: str, **_: object) -> View:
     )
 
 
-def sheet_rows(data: Row) -> Iterator[Row]:
-    """Return one record for each wallet."""
-    for sheet in data.get("sheets") or ():
-        for line in sheet["lines"]:
-            yield {"currency": sheet["currency"], **line}
-
-
 def sheet_title(data: Row, zone: tzinfo) -> str:
     """Return the title of the sheet: the day, or the first and last day, and the shop."""
     first, after = parse_stamp(data.get("from")), parse_stamp(data.get("to"))
@@ -174,19 +167,16 @@ def _sheet(sheet: Row, data: Row, terminal: Terminal) -> list[str]:
         found.append(" " * max(0, width - len(said[0])) + terminal.style(*said))
     if every["doubted"]["count"]:
         found.append(f"{'Not trusted, not counted':<{_LABEL}}{every['doubted']['count']:>{_COUNT}}")
-    if left_out:
-        found += ["", *_by_line(sheet, counts)]
+    # A screen too narrow for columns has the totals of the wallets as lines.
+    found += [""] if left_out else []
+    for line in sheet["lines"] if left_out else ():
+        counted = _count(line["money_in"], counts)
+        found.append(f"{_name(line):<{_LABEL}}{counted}{_money(line, 'money_in'):>{_AMOUNT}}")
     return found
 
 
 def _count(counted: Row, room: int) -> str:
     return f"{counted['count']:>{room}}" if room else ""
-
-
-def _by_line(sheet: Row, counts: int) -> Iterator[str]:
-    """Return the totals of the wallets as lines, for a screen too narrow for columns."""
-    for line in sheet["lines"]:
-        yield f"{_name(line):<{_LABEL}}{_count(line['money_in'], counts)}{_money(line, 'money_in'):>{_AMOUNT}}"
 
 
 def _kinds(every: Row) -> Iterator[tuple[str, str]]:
@@ -231,7 +221,7 @@ def sheet_answer(reply: Reply, client: Client, terminal: Terminal, by: str) -> A
     held = _held(data, client, terminal) if wrong and terminal.human else []
     return Answer(
         reply.text,
-        list(sheet_rows(data)),
+        [{"currency": sheet["currency"], **line} for sheet in sheets for line in sheet["lines"]],
         lines=sheet_lines(data, terminal),
         empty=nothing,
         notes=[*(f"! {what}" for what in wrong), *held] if terminal.human else (),

@@ -83,18 +83,15 @@ LIST_VIEW: Final = view_of(
 )
 
 
-def transaction_path(order: str) -> str:
-    """Return the API path of a transaction, by payment code if the text has that form, else by reference."""
-    if _CODE.fullmatch(code := plain_code(order)):
-        return path_of(Path.TRANSACTION_BY_CODE, svc_code=code)
-    return path_of(Path.TRANSACTION, reference=order)
-
-
 def find_transaction(client: Client, order: str) -> Reply:
     """Get one transaction by reference or code; on failure, suggested commands name it."""
     order = order.strip()
     with known(reference=order):
-        return client.get(transaction_path(_whole(client, order)))
+        whole = _whole(client, order)
+        path = path_of(Path.TRANSACTION, reference=whole)
+        if _CODE.fullmatch(code := plain_code(whole)):
+            path = path_of(Path.TRANSACTION_BY_CODE, svc_code=code)
+        return client.get(path)
 
 
 def reference_of(client: Client, order: str) -> str:

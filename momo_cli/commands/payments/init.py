@@ -6,11 +6,11 @@ from typing import Final
 
 from daemon.wire import Path
 from momo_cli import system
-from momo_cli.errors import Failure
+from momo_cli.errors import Failure, usage
 from momo_cli.flags import Output
 from momo_cli.frame.command import command
 from momo_cli.inputs.parameters import argument, flag, option
-from momo_cli.inputs.typed_values import amount_of, json_object, only_given
+from momo_cli.inputs.typed_values import amount_of, only_given, read_json
 from momo_cli.show.answer import Answer, view_of
 from momo_cli.show.terminal import Terminal
 from momo_cli.show.words import clock, drawn, money, phone
@@ -85,12 +85,14 @@ def init(
         "expires_in_hours": None if expires is None else _hours(expires),
         "webhook_url": webhook_url,
         "redirect_url": redirect_url,
-        "meta": None if meta is None else json_object(meta, "--meta"),
+        "meta": None if meta is None else read_json(meta, "--meta"),
         "expected_telco_transaction_id": expect_txid,
         "expected_payer_phone": expect_payer,
         "expected_payer_name": expect_payer_name,
         "send_sms_to_payer": False if no_sms else None,
     }
+    if meta is not None and not isinstance(given["meta"], dict):
+        raise usage('--meta must be a JSON object, like {"order": 17}')
     wait_s = None if wait is None else duration_s(wait, "--wait")
     key = idempotency_key or fresh_key(terminal, "init")
     try:

@@ -24,7 +24,7 @@ from momo_cli.inputs.typed_values import period
 from momo_cli.show.answer import Answer, Head, Row, dumps, unchanged, view_of
 from momo_cli.show.batch import OUTCOME_VIEW, Batch, one_by_one, run_batch, typed_ids
 from momo_cli.show.terminal import Terminal
-from momo_cli.show.words import ago, clock, counted, list_faults, money, short_id, state
+from momo_cli.show.words import ago, clock, counted, list_faults, money, state
 from momo_cli.socket.client import Client, Reply, path_of
 from momo_cli.text import at, clean, warnings_of
 from momo_cli.times import parse_stamp, stamp
@@ -258,7 +258,11 @@ def _grouped(rows: Sequence[Row], terminal: Terminal) -> list[str]:
 def _line(row: Row, terminal: Terminal) -> str:
     replayed = row.get("replayed_at")
     again = f"  sent again {ago(replayed, terminal)}" if replayed else ""
-    return f"   {short_id(row.get('id'), terminal)}  {ago(row.get('failed_at'), terminal)}{_payment(row)}{again}"
+    # Both ends of the id, as tables shorten it; commands take it back.
+    id_, cut = clean(row.get("id")), "…" if terminal.symbols else "~"
+    return (
+        f"   {id_[:8]}{cut}{id_[-6:]}  {ago(row.get('failed_at'), terminal)}{_payment(row)}{again}"
+    )
 
 
 def _payment(row: Row) -> str:
