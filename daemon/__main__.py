@@ -45,7 +45,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print("error: python -O is not supported", file=sys.stderr)
         return EXIT_USAGE
     os.umask(0o077)
-    options = _parser().parse_args(arguments)
+    parser = argparse.ArgumentParser(prog="python -m daemon", description=__doc__)
+    add = parser.add_subparsers(dest="command", required=True).add_parser
+    _add_daemon_commands(add)
+    _add_shop_commands(add)
+    _add_checks(add)
+    options = parser.parse_args(arguments)
     places = wire.places(os.environ, os.getuid(), tempfile.gettempdir())
     try:
         module = importlib.import_module(f"daemon.commands.{COMMANDS[options.command]}")
@@ -66,15 +71,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"error: {error.message}  [{error.code}]", file=sys.stderr)
         print(f"next:  {error.next_step}", file=sys.stderr)
         return error.exit_code
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m daemon", description=__doc__)
-    add = parser.add_subparsers(dest="command", required=True).add_parser
-    _add_daemon_commands(add)
-    _add_shop_commands(add)
-    _add_checks(add)
-    return parser
 
 
 def _add_daemon_commands(add: Add) -> None:

@@ -242,7 +242,19 @@ class Daemon:
         """
         _stop_on_signals(self._stopping)
         stopped = asyncio.create_task(self._stopping.wait(), name="stop")
-        always = [stopped, *self._start_always()]
+        env, log = self._env, self._log
+        certificate = CertificateLoop(env, self._listeners.reload_certificate, log)
+        loops: dict[str, Callable[[], Awaitable[None]]] = {
+            "listeners": partial(_until_cancelled, self._serve),
+            "watchdog": Watchdog(env, self._notifier, self._modem_health, log).run,
+            "faults": self._faults.run,
+            "self check": partial(check_database, env, log),
+            "awake": KeepAwakeLoop(env, log).run,
+            "signals": partial(note_signals, env, self._modem_health, log),
+            "certificate": certificate.run,
+            "files": WatchedFiles(env, self._places, os.environ, log).run,
+        }
+        always = [stopped, *self._kept_running(loops, need_database=False)]
         if self._env.store.server:
             always += self._kept_running(
                 {"beat": partial(beat, self._env, self._log)}, need_database=False
@@ -254,7 +266,17 @@ class Daemon:
             extending.cancel()
             with contextlib.suppress(Exception):  # its loop looks again, and tells a fault
                 await self._faults.look()
-            self._say_ready()
+            self._notifier.notify(READY=1, STATUS="serving")
+            waiting = self._listeners.waiting
+            http = "waiting" if "http" in waiting else self._listeners.http_address or "off"
+            with contextlib.suppress(OSError):  # stderr may be a file on a full disk
+                print(
+                    f"ready pid={os.getpid()} socket={self._places.socket} http={http}",
+                    file=sys.stderr,
+                    flush=True,
+                )
+                for why in waiting.values():
+                    print(f"warning: {why}; it is tried again", file=sys.stderr, flush=True)
             while True:
                 if usable:
                     ended = await self._work(always)
@@ -283,22 +305,6 @@ class Daemon:
         self._app.close_streams()
         await _shut_down(self._listeners.stop)
 
-    def _start_always(self) -> list[asyncio.Task[Any]]:
-        """Start the tasks that run with and without a usable database."""
-        env, log = self._env, self._log
-        certificate = CertificateLoop(env, self._listeners.reload_certificate, log)
-        loops: dict[str, Callable[[], Awaitable[None]]] = {
-            "listeners": partial(_until_cancelled, self._serve),
-            "watchdog": Watchdog(env, self._notifier, self._modem_health, log).run,
-            "faults": self._faults.run,
-            "self check": partial(check_database, env, log),
-            "awake": KeepAwakeLoop(env, log).run,
-            "signals": partial(note_signals, env, self._modem_health, log),
-            "certificate": certificate.run,
-            "files": WatchedFiles(env, self._places, os.environ, log).run,
-        }
-        return self._kept_running(loops, need_database=False)
-
     async def _serve(self) -> None:
         await self._listeners.serve(
             self._app, partial(note_work, self._env, self._log, "listeners")
@@ -317,19 +323,6 @@ class Daemon:
             self._notifier.notify(
                 EXTEND_TIMEOUT_USEC=round(6 * EXTEND_EVERY_S * SECOND_US), STATUS="opening"
             )
-
-    def _say_ready(self) -> None:
-        self._notifier.notify(READY=1, STATUS="serving")
-        waiting = self._listeners.waiting
-        http = "waiting" if "http" in waiting else self._listeners.http_address or "off"
-        with contextlib.suppress(OSError):  # stderr may be a file on a full disk
-            print(
-                f"ready pid={os.getpid()} socket={self._places.socket} http={http}",
-                file=sys.stderr,
-                flush=True,
-            )
-            for why in waiting.values():
-                print(f"warning: {why}; it is tried again", file=sys.stderr, flush=True)
 
     async def _open(self) -> bool:
         """Open the database and prepare the shop for the loops; return whether that succeeded.
@@ -424,7 +417,14 @@ class Daemon:
             The tasks of `always` that ended; none if the database cannot be used.
         """
         env, log = self._env, self._log
-        deliver = _delivery(env, log)
+        settings = env.config.webhooks
+        sender = Targets(
+            Sender.from_settings(settings),
+            env.live_receivers,
+            home=env.home,
+            timeout_s=settings.timeout_s,
+        )
+        deliver = DeliverLoop(env, sender, log)
         if self._simulated is not None:
             self._simulated.plug()
         self._sources = self._new_sources()
@@ -571,17 +571,6 @@ def _own_wordings(places: wire.Places) -> OwnWordings:
     own = OwnWordings(Path(places.home) / FOLDER)
     own.read_again()
     return own
-
-
-def _delivery(env: Env, log: Log) -> DeliverLoop:
-    settings = env.config.webhooks
-    sender = Targets(
-        Sender.from_settings(settings),
-        env.live_receivers,
-        home=env.home,
-        timeout_s=settings.timeout_s,
-    )
-    return DeliverLoop(env, sender, log)
 
 
 async def _shut_down(*steps: Callable[[], object]) -> None:

@@ -99,7 +99,9 @@ def open_home(places: wire.Places, environ: Mapping[str, str]) -> OpenHome:
         ) from error
     except OSError as error:
         raise _unusable(error) from error
-    _open_way_to_socket(places, config)
+    with contextlib.suppress(OSError):
+        if stat.S_IMODE(Path(places.home).stat().st_mode) in (PRIVATE, PASSED):
+            _set_mode(places, home_mode(places, config))
     vault = Vault.open(places, config.secrets.store, environ.get(CREDENTIALS, ""))
     return OpenHome(places, config, vault, lock)
 
@@ -232,13 +234,6 @@ def home_mode(places: wire.Places, config: Config) -> int:
     """Return the mode of the shop's folder: other users pass through it only if they may use a socket in it."""
     inside = places.socket.startswith(f"{places.home}/")
     return PASSED if inside and config.access.socket_users else PRIVATE
-
-
-def _open_way_to_socket(places: wire.Places, config: Config) -> None:
-    """Let the users of `[access] socket_users` pass through the shop's folder, or end that when the setting is gone."""
-    with contextlib.suppress(OSError):
-        if stat.S_IMODE(Path(places.home).stat().st_mode) in (PRIVATE, PASSED):
-            _set_mode(places, home_mode(places, config))
 
 
 def _set_mode(places: wire.Places, mode: int) -> None:

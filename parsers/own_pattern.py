@@ -78,7 +78,19 @@ def pattern_of(text: str, network: str) -> tuple[str, tuple[str, ...], list[str]
     pattern = ""
     for place, (kind, value, _) in enumerate(tokens):
         if kind == "field":
-            pattern += _field(value, network)
+            pattern += {
+                "amount": AMOUNT,
+                "balance": BALANCE,
+                "fee": FEE,
+                "transaction_id": _IDS.get(network, _TELCO_ID),
+                "payer_name": PAYER_NAME,
+                "payer_phone": PAYER_PHONE,
+                "reference": REFERENCE,
+                "agent": AGENT,
+                "date": _DATE,
+                "time": _TIME,
+                "advert": ADVERT,
+            }[value]
         elif kind == "bracket":
             pattern += "(?:" if value == "[" else ")?"
         else:
@@ -155,20 +167,3 @@ def _check_ends(tokens: Sequence[tuple[str, str, bool]]) -> None:
                 f"{{{value}}} at the end could be cut off",
                 "write the full stop after it too",
             )
-
-
-def _field(name: str, network: str) -> str:
-    """Return the pattern of a field."""
-    return {
-        "amount": AMOUNT,
-        "balance": BALANCE,
-        "fee": FEE,
-        "transaction_id": _IDS.get(network, _TELCO_ID),
-        "payer_name": PAYER_NAME,
-        "payer_phone": PAYER_PHONE,
-        "reference": REFERENCE,
-        "agent": AGENT,
-        "date": _DATE,
-        "time": _TIME,
-        "advert": ADVERT,
-    }[name]

@@ -202,7 +202,11 @@ def _found(
     if at is None:
         why = f"{dates[-1]!r} is not a time; write milliseconds since 1970, or ISO 8601"
         return BackupMessage(line, {}, why)
-    body = {"sender": sender.strip(), "text": text, "sent_at": _stamp(at)}
+    body = {
+        "sender": sender.strip(),
+        "text": text,
+        "sent_at": at.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+    }
     if smsc is not None and smsc.strip() not in _NOTHING:
         body["smsc"] = smsc.strip()
     return BackupMessage(line, body)
@@ -218,8 +222,3 @@ def _moment(text: str, zone: tzinfo) -> datetime | None:
         return (at if at.tzinfo is not None else at.replace(tzinfo=zone)).astimezone(UTC)
     except (ValueError, OverflowError):
         return None
-
-
-def _stamp(at: datetime) -> str:
-    """Return a time as ISO 8601 in UTC with milliseconds and `Z`."""
-    return at.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -113,15 +113,12 @@ def success(data: object, meta: Json | msgspec.Struct | None = None, **top: Any)
     A `meta` whose members are all absent is left out.
     """
     body: Json = {"success": True, "data": data, **top}
-    if meta is not None and not _is_empty(meta):
+    if meta is not None and not (
+        isinstance(meta, msgspec.Struct)
+        and all(getattr(meta, name) is msgspec.UNSET for name in meta.__struct_fields__)
+    ):
         body["meta"] = meta
     return _encode(body)
-
-
-def _is_empty(meta: Json | msgspec.Struct) -> bool:
-    return isinstance(meta, msgspec.Struct) and all(
-        getattr(meta, name) is msgspec.UNSET for name in meta.__struct_fields__
-    )
 
 
 def with_warnings(body: bytes, warnings: Sequence[str]) -> bytes:

@@ -175,7 +175,14 @@ def _reader(kind: DeclaredType, *, in_query: bool) -> Reader:
     elif isinstance(kind.base, EnumMeta):
         made = _word(list(kind.base), kind.base)
     else:
-        made = _members(kind)
+        assert issubclass(kind.base, Struct), f"no reader for {kind.base}"
+
+        def reader(value: Any, place: str, _given: Given, report: Report) -> Any:
+            if not isinstance(value, dict):
+                return report.fail(place, "wrong_type", "must be an object")
+            return _object(kind.base, value, f"{place}.", report)
+
+        made = reader
     then = kind.marks.get("then")
     return made if then is None else _checked(made, then)
 
@@ -273,17 +280,6 @@ def _entries(kind: DeclaredType) -> Reader:
         for at in wrong[:most]:
             report.fail(f"{place}[{at}]", code, message)
         return _WRONG
-
-    return reader
-
-
-def _members(kind: DeclaredType) -> Reader:
-    assert issubclass(kind.base, Struct), f"no reader for {kind.base}"
-
-    def reader(value: Any, place: str, _given: Given, report: Report) -> Any:
-        if not isinstance(value, dict):
-            return report.fail(place, "wrong_type", "must be an object")
-        return _object(kind.base, value, f"{place}.", report)
 
     return reader
 

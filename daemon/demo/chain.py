@@ -85,7 +85,14 @@ class _Play:
                 title="momo demo-hub",
             )
         )
-        address = self._open_hub()
+        lines = ["[store]", f"url = {json.dumps(self._store_url)}", ""] if self._store_url else []
+        self._hub.home.mkdir(parents=True)
+        (self._hub.home / "config.toml").write_text("\n".join(lines), encoding="utf-8")
+        self._hub.set_up("Head office")
+        address = self._hub.start_daemon(http=f"127.0.0.1:{_free_port()}", modem=False)
+        self._hub.momo("hub", "init", "--yes")
+        kept = "PostgreSQL" if self._store_url else "its own SQLite file"
+        self._step("Head office is a hub", f"http://{address}, stored in {kept}", "momo hub init")
         for name, shop in self._branches.items():
             self._open_branch(name, shop, address)
         self._pay_online()
@@ -99,17 +106,6 @@ class _Play:
         )
         if command:
             print_command(self._console, command)
-
-    def _open_hub(self) -> str:
-        lines = ["[store]", f"url = {json.dumps(self._store_url)}", ""] if self._store_url else []
-        self._hub.home.mkdir(parents=True)
-        (self._hub.home / "config.toml").write_text("\n".join(lines), encoding="utf-8")
-        self._hub.set_up("Head office")
-        address = self._hub.start_daemon(http=f"127.0.0.1:{_free_port()}", modem=False)
-        self._hub.momo("hub", "init", "--yes")
-        kept = "PostgreSQL" if self._store_url else "its own SQLite file"
-        self._step("Head office is a hub", f"http://{address}, stored in {kept}", "momo hub init")
-        return address
 
     def _open_branch(self, name: str, shop: DemoShop, address: str) -> None:
         shop.home.mkdir(parents=True)

@@ -163,7 +163,14 @@ def _play(shop: DemoShop, folder: Path, console: Console, *, keep: bool) -> int:
     receiver = DemoReceiver(folder, datetime.datetime.now(datetime.UTC))  # noqa: TID251 -- a demo runs in real time
     try:
         _open_shop(shop, receiver, step)
-        transaction = _create_transaction(shop, step)
+        transaction: dict[str, Any] = shop.momo(
+            "init", AMOUNT, "--phone", CUSTOMER_PHONE, "--name", CUSTOMER
+        )["data"]
+        step(
+            f"{CUSTOMER} owes GHS {AMOUNT}",
+            f"and types the payment code [bold]{transaction['svc_code']}[/bold] as the reference of the payment",
+            f"momo init {AMOUNT} --phone {CUSTOMER_PHONE} --name '{CUSTOMER}'",
+        )
         received = _pay(shop, receiver, transaction["svc_code"], step)
         paid = shop.momo("tx", "show", transaction["reference"])["data"]
         step(
@@ -215,23 +222,11 @@ def _open_shop(shop: DemoShop, receiver: DemoReceiver, step: "_Steps") -> None:
     )
 
 
-def _create_transaction(shop: DemoShop, step: "_Steps") -> dict[str, Any]:
-    transaction: dict[str, Any] = shop.momo(
-        "init", AMOUNT, "--phone", CUSTOMER_PHONE, "--name", CUSTOMER
-    )["data"]
-    step(
-        f"{CUSTOMER} owes GHS {AMOUNT}",
-        f"and types the payment code [bold]{transaction['svc_code']}[/bold] as the reference of the payment",
-        f"momo init {AMOUNT} --phone {CUSTOMER_PHONE} --name '{CUSTOMER}'",
-    )
-    return transaction
-
-
-def _receipt(code: str, now: datetime.datetime) -> str:
-    """Return MTN's receipt for an on-net payment, in the wording of 2026."""
+def _pay(shop: DemoShop, receiver: DemoReceiver, code: str, step: "_Steps") -> Received:
+    now = datetime.datetime.now(datetime.UTC)  # noqa: TID251 -- the network's clock, in a demo
     amount_minor = read_api_amount(AMOUNT)
     assert amount_minor is not None, "AMOUNT is a valid decimal"
-    return sandbox.text(
+    text = sandbox.text(
         sandbox.SandboxPayment(
             provider="momo_mtn",
             amount_minor=amount_minor,
@@ -243,11 +238,6 @@ def _receipt(code: str, now: datetime.datetime) -> str:
             at_us=to_us(now),
         )
     )
-
-
-def _pay(shop: DemoShop, receiver: DemoReceiver, code: str, step: "_Steps") -> Received:
-    now = datetime.datetime.now(datetime.UTC)  # noqa: TID251 -- the network's clock, in a demo
-    text = _receipt(code, now)
     pdus = encode_deliver(sandbox.sender("momo_mtn"), text, now, smsc=SMSC, reference=77)
     started = time.perf_counter()
     shop.deliver_sms(pdus)

@@ -181,7 +181,10 @@ def _folder(system: System, folder: Path) -> Check:
         return too_open("socket.folder", folder, how="open", now=mode, wanted=allowed)
     if not users:
         return passed("socket.folder", f"only its owner may open {folder}")
-    closed = next((one for one in (folder, *folder.parents) if not _passed(one)), None)
+    closed = next(
+        (one for one in (folder, *folder.parents) if not one.stat().st_mode & stat.S_IXOTH),
+        None,
+    )
     if closed is None:
         return passed("socket.folder", f"{', '.join(users)} may reach the socket")
     ours = closed == folder or closed == Path(system.shop.home)
@@ -190,11 +193,6 @@ def _folder(system: System, folder: Path) -> Check:
         "momo daemon restart" if ours else "move the shop to a folder that all users may enter, and set MOMO_HOME "
         "to it; or: momo daemon install --system",
     )  # fmt: skip
-
-
-def _passed(folder: Path) -> bool:
-    """Return whether other users may pass through a folder."""
-    return bool(folder.stat().st_mode & stat.S_IXOTH)
 
 
 def _answers(system: System, path: Path) -> Check:

@@ -586,7 +586,9 @@ class LineMessages:
                 continue
             target = search.reached
             # What lowers the balance, a debit or a receipt with a large fee, could be made up to leave room for a made-up receipt.
-            if any(one.pays for one in path) and not all(_brings_money(one) for one in path):
+            if any(one.pays for one in path) and not all(
+                one.pays and min(one.effects) > 0 for one in path
+            ):
                 continue
             since = max(one.stored_at for one in (*path, target))
             if now - since - away_for(absences, since, now) >= BETWEEN_US:
@@ -615,10 +617,6 @@ def _stays_out(new: ChainEntry) -> Why | None:
     if new.after is None or not new.effects:
         return Why.NO_BALANCE
     return Why.IMPOSSIBLE if new.pays and max(new.balances_before) < 0 else None
-
-
-def _brings_money(entry: ChainEntry) -> bool:
-    return entry.pays and min(entry.effects) > 0
 
 
 def _is_within(time: int, right: ChainEntry) -> bool:

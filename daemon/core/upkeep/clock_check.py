@@ -155,7 +155,14 @@ class ClockCheck:
             if said:
                 return witness, [now_us - _extrapolate(one, boot_s) for one in said]
         hosts = [now_us - _extrapolate(one, boot_s) for one in self._hosts.values()]
-        agreed_us = _agreed(hosts)
+        # The middle value of the hosts that agree; None unless they are at least two and more than half.
+        agreeing = max(
+            ([one for one in hosts if 0 <= one - first <= HOSTS_AGREE_US] for first in hosts),
+            key=len,
+            default=[],
+        )
+        enough = len(agreeing) >= HOSTS_MIN and 2 * len(agreeing) > len(hosts)
+        agreed_us = sorted(agreeing)[(len(agreeing) - 1) // 2] if enough else None
         return (None, []) if agreed_us is None else (Witness.RECEIVERS, [agreed_us])
 
     def note_latest(self, at_us: int, boot_s: float) -> None:
@@ -309,17 +316,6 @@ def _doubt(
         behind = now_us - past_us
         return ClockDoubt(Text("clock.back", span=span(-behind)), behind)
     return None
-
-
-def _agreed(ahead_us: Sequence[int]) -> int | None:
-    """Return the middle value of the hosts that agree; None unless they are at least two and more than half."""
-    agreeing = max(
-        ([one for one in ahead_us if 0 <= one - first <= HOSTS_AGREE_US] for first in ahead_us),
-        key=len,
-        default=[],
-    )
-    enough = len(agreeing) >= HOSTS_MIN and 2 * len(agreeing) > len(ahead_us)
-    return sorted(agreeing)[(len(agreeing) - 1) // 2] if enough else None
 
 
 def _extrapolate(witness: tuple[int, float], boot_s: float) -> int:

@@ -42,7 +42,11 @@ def forget_in_json(text: str, number: str) -> str:
 
 def forget_in_text(text: str, number: str, names: Iterable[str] = ()) -> str:
     """Return a text, such as an operator's notes, without the number in any spelling and without the words of the names."""
-    without = _pattern(number).sub(ERASED, text)
+    # Groups and country codes differ: 024 412 4567, +233244124567, 233-24-412-4567.
+    digits = r"[ .\-]?".join(search_digits(number))
+    without = re.compile(rf"(?<!\w)\+?[0-9]{{0,4}}[ .\-]?{digits}(?![0-9])", re.ASCII).sub(
+        ERASED, text
+    )
     words = sorted({word for name in names for word in _WORD.findall(name)})
     if not words:
         return without
@@ -53,12 +57,6 @@ def forget_in_text(text: str, number: str, names: Iterable[str] = ()) -> str:
 def search_digits(number: str) -> str:
     """Return the digits that find a number in texts."""
     return number[-_DIGITS_COMPARED:]
-
-
-def _pattern(number: str) -> re.Pattern[str]:
-    # Groups and country codes differ: 024 412 4567, +233244124567, 233-24-412-4567.
-    digits = r"[ .\-]?".join(search_digits(number))
-    return re.compile(rf"(?<!\w)\+?[0-9]{{0,4}}[ .\-]?{digits}(?![0-9])", re.ASCII)
 
 
 def _without(value: Any, number: str) -> Any:

@@ -328,7 +328,18 @@ def decide(
     """
     result = classify(outcome)
     if result is AttemptResult.DELIVERED:
-        return _delivered(facts, result)
+        return Decision(
+            event=DeliveryEvent.SUCCEEDED,
+            status=next_status(facts.status, DeliveryEvent.SUCCEEDED),
+            result=result,
+            error_code=None,
+            attempt_count=facts.attempt_count + 1,
+            next_attempt_at_us=None,
+            dead_letter=None,
+            counts=False,
+            consecutive_failures=0,
+            flush_endpoint=max(facts.consecutive_failures, facts.link_failures) >= STREAK_MIN,
+        )
     link_down = is_own_link(result, outcome) and not link.other_host_answered
     free = link_down and link.other_host_known
     event = _failure_event(facts, outcome, result, policy, unused=free)
@@ -356,22 +367,6 @@ def decide(
         counts=not (link_down or clock_wrong),
         consecutive_failures=facts.consecutive_failures + (not (link_down or clock_wrong)),
         flush_endpoint=False,
-    )
-
-
-def _delivered(facts: DeliveryFacts, result: AttemptResult) -> Decision:
-    """Return the decision about a 2xx. If it ends an outage, all waiting deliveries become due."""
-    return Decision(
-        event=DeliveryEvent.SUCCEEDED,
-        status=next_status(facts.status, DeliveryEvent.SUCCEEDED),
-        result=result,
-        error_code=None,
-        attempt_count=facts.attempt_count + 1,
-        next_attempt_at_us=None,
-        dead_letter=None,
-        counts=False,
-        consecutive_failures=0,
-        flush_endpoint=max(facts.consecutive_failures, facts.link_failures) >= STREAK_MIN,
     )
 
 

@@ -173,7 +173,10 @@ class PaymentFacts(Struct, frozen=True):
     def _look(self, name: str) -> Value:
         if name in FIELDS:
             return FIELDS[name].get(self)
-        return _member(_meta(self.transaction.meta), name.removeprefix(META).split("."))
+        here = _meta(self.transaction.meta)
+        steps = name.removeprefix(META).split(".")
+        found = _walk(here, steps)
+        return None if found is None else _free(found)
 
 
 class RuleField(Struct, frozen=True):
@@ -307,11 +310,6 @@ def show(name: str, value: Value) -> Any:
 @lru_cache(maxsize=16)
 def _meta(text: str) -> Any:
     return json.loads(text, parse_float=str)
-
-
-def _member(here: Any, steps: list[str]) -> Value:
-    found = _walk(here, steps)
-    return None if found is None else _free(found)
 
 
 def _walk(here: Any, steps: list[str]) -> Any:

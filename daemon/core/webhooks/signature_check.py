@@ -79,7 +79,9 @@ def check(
     """
     seen = _take_apart({name.lower(): value.strip() for name, value in headers.items()})
     fits = tuple(_fits(seen, body, secrets))
-    stamp = _timestamp(seen)
+    stamps = [stamp for stamp, _ in seen.stripe.values()] + [seen.stamp]
+    good = [stamp for stamp in stamps if stamp is not None and _STAMP.fullmatch(stamp)]
+    stamp = int(good[0]) if good else None
     age_s = None if stamp is None else now_us // SECOND_US - stamp
     fresh = age_s is not None and abs(age_s) <= TOLERANCE_S
     problems: list[str] = []
@@ -108,12 +110,6 @@ def _take_apart(headers: Mapping[str, str]) -> _Seen:
         tuple(entry.removeprefix("v1,") for entry in standard if entry.startswith("v1,")),
         headers.get("content-length"),
     )
-
-
-def _timestamp(seen: _Seen) -> int | None:
-    stamps = [stamp for stamp, _ in seen.stripe.values()] + [seen.stamp]
-    good = [stamp for stamp in stamps if stamp is not None and _STAMP.fullmatch(stamp)]
-    return int(good[0]) if good else None
 
 
 def _fits(seen: _Seen, body: bytes, secrets: Sequence[str]) -> Iterator[MatchingSecret]:
