@@ -33,38 +33,33 @@ async def run_every_minute(env: Env, log: Log) -> None:
                 # A transaction that was paid in time must not expire before its payment is in the database again.
                 await asyncio.sleep(RECOVERING_S)
                 continue
-            await _sweep(env, log)
+            failed = False
+            for job in (
+                _expire,
+                _tell_overdue,
+                _drop_suggestions,
+                _tell_silences,
+                _finish_deletions,
+                _tell_missing_parts,
+                _expire_texts,
+                _note_key_use,
+                _prune,
+                _index_for_search,
+            ):
+                env.heartbeat(WORKER, BACKLOG_S)
+                try:
+                    await job(env, log)
+                except Unavailable:
+                    raise
+                except Exception as error:  # noqa: BLE001 -- told and counted
+                    failed = True
+                    await note_failure(env, log, WORKER, error)
+            if not failed:
+                await note_work(env, log, WORKER)
         except Unavailable as error:
             log.warning("expire.unavailable", why=error.why)
         env.heartbeat(WORKER, EXPIRE_EVERY_S)
         await asyncio.sleep(EXPIRE_EVERY_S)
-
-
-async def _sweep(env: Env, log: Log) -> None:
-    """Do each job; one that fails by a bug is told, and the others are done."""
-    failed = False
-    for job in (
-        _expire,
-        _tell_overdue,
-        _drop_suggestions,
-        _tell_silences,
-        _finish_deletions,
-        _tell_missing_parts,
-        _expire_texts,
-        _note_key_use,
-        _prune,
-        _index_for_search,
-    ):
-        env.heartbeat(WORKER, BACKLOG_S)
-        try:
-            await job(env, log)
-        except Unavailable:
-            raise
-        except Exception as error:  # noqa: BLE001 -- told and counted
-            failed = True
-            await note_failure(env, log, WORKER, error)
-    if not failed:
-        await note_work(env, log, WORKER)
 
 
 async def _expire(env: Env, log: Log) -> None:

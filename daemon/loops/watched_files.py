@@ -176,7 +176,14 @@ class WatchedFiles:
         folders = sorted({self._wordings, *(each.parent for each in self._settings)})
         await asyncio.to_thread(self._watch.arm, folders)
         if has_folder:
-            await self._read_wordings()
+            own = self._env.own_wordings
+            if await asyncio.to_thread(own.read_again):
+                self._log.info("templates.read", files=len(own.files), wordings=len(own.wordings))
+                for file in own.files:
+                    for problem in file.loaded.problems:
+                        self._log.warning(
+                            "templates.wrong", file=file.name, line=problem.line, why=problem.why
+                        )
         await self._read_settings()
 
     async def _make_folder(self) -> bool:
@@ -189,17 +196,6 @@ class WatchedFiles:
             return False
         self._unread = ""
         return True
-
-    async def _read_wordings(self) -> None:
-        own = self._env.own_wordings
-        if not await asyncio.to_thread(own.read_again):
-            return
-        self._log.info("templates.read", files=len(own.files), wordings=len(own.wordings))
-        for file in own.files:
-            for problem in file.loaded.problems:
-                self._log.warning(
-                    "templates.wrong", file=file.name, line=problem.line, why=problem.why
-                )
 
     async def _read_settings(self) -> None:
         env, is_first = self._env, self._env.settings.found == ""

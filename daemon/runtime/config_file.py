@@ -393,7 +393,14 @@ def change_setting(
     before = _old_value(text, row)
     new = _without(text, key) if value is None else _with(text, key, _literal(row.kind, value))
     after = as_typed(value_of(_checked(text, new, str(path), row), row))
-    _same_but_for(text, new, key)
+    was, is_now = tomllib.loads(text), tomllib.loads(new)
+    section, _, name = key.partition(".")
+    for values in (was, is_now):
+        values.get(section, {}).pop(name, None)
+        if not values.get(section):
+            values.pop(section, None)
+    if was != is_now:
+        raise CannotEdit(f"changing {key} would change other settings too; edit the file by hand")
     if new != text and not dry_run:
         _write(path, new)
     return {
@@ -615,17 +622,6 @@ def _lines_of(text: str, lines: list[str], key: str) -> tuple[int, int] | None:
             continue
         return number - 1, last
     raise CannotEdit(f"{key} is written in a form that momo cannot edit; edit the file by hand")
-
-
-def _same_but_for(old: str, new: str, key: str) -> None:
-    before, after = tomllib.loads(old), tomllib.loads(new)
-    section, _, name = key.partition(".")
-    for values in (before, after):
-        values.get(section, {}).pop(name, None)
-        if not values.get(section):
-            values.pop(section, None)
-    if before != after:
-        raise CannotEdit(f"changing {key} would change other settings too; edit the file by hand")
 
 
 def _write(path: Path, text: str) -> None:

@@ -124,7 +124,12 @@ def keep_ballast(folder: str, size: int = BALLAST_BYTES) -> bool:
         path.unlink()
     fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     try:
-        _fill(fd, size)
+        if hasattr(os, "posix_fallocate"):
+            os.posix_fallocate(fd, 0, size)
+        else:
+            block = b"\0" * 65_536
+            for begin in range(0, size, len(block)):
+                os.write(fd, block[: size - begin])
     except OSError:
         path.unlink(missing_ok=True)
         raise
@@ -144,16 +149,6 @@ def drop_ballast(folder: str) -> bool:
     except FileNotFoundError:
         return False
     return True
-
-
-def _fill(fd: int, size: int) -> None:
-    """Allocate the blocks of a file; a sparse file of that size would reserve nothing."""
-    if hasattr(os, "posix_fallocate"):
-        os.posix_fallocate(fd, 0, size)
-        return
-    block = b"\0" * 65_536
-    for begin in range(0, size, len(block)):
-        os.write(fd, block[: size - begin])
 
 
 def sync(path: str | os.PathLike[str]) -> None:

@@ -269,7 +269,19 @@ class MessageJournal(Struct):
         here = os.fstat(fd)
         self._open = _Open(fd, path, 0, (here.st_dev, here.st_ino))
         try:
-            size = _cut_torn_line(fd)
+            whole = os.fstat(fd).st_size
+            end = whole
+            while end > 0:
+                begin = max(end - _TAIL_BYTES, 0)
+                found = os.pread(fd, end - begin, begin).rfind(b"\n")
+                if found >= 0:
+                    end = begin + found + 1
+                    break
+                end = begin
+            if end != whole:
+                os.ftruncate(fd, end)
+                os.fsync(fd)
+            size = end
             if size == 0:
                 header = core.encode(self._header(), self.key)
                 _write_all(fd, header)
@@ -343,23 +355,6 @@ def _lines_backward(path: Path) -> Iterator[bytes]:
                 begin = data.rfind(b"\n", 0, end)
                 yield data[begin + 1 : end]
                 end = begin
-
-
-def _cut_torn_line(fd: int) -> int:
-    """Cut away a last line without an end, which was never reported as written; return the size."""
-    size = os.fstat(fd).st_size
-    end = size
-    while end > 0:
-        begin = max(end - _TAIL_BYTES, 0)
-        found = os.pread(fd, end - begin, begin).rfind(b"\n")
-        if found >= 0:
-            end = begin + found + 1
-            break
-        end = begin
-    if end != size:
-        os.ftruncate(fd, end)
-        os.fsync(fd)
-    return end
 
 
 def _is_beginning(copy: Path, original: Path) -> bool:

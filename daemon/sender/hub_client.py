@@ -162,7 +162,14 @@ def _read(answer: httpx.Response, octets: bytes, url: str) -> dict[str, Any]:
         data = body.get("data") if isinstance(body, dict) else None
         if status == 200 and isinstance(data, dict):
             return data
-        raise HubUnreachableError(_not_a_hub(answer, url, is_json=body is not None))
+        is_json = body is not None
+        what = "other JSON than a hub's" if is_json else "no JSON"
+        if answer.status_code >= 300:
+            what = f"it leads to {_plain(_last(answer, 'location'), MESSAGE_MAX) or 'nothing'}"
+        raise HubUnreachableError(
+            f"what answers at {url} is not a hub (status {answer.status_code}, {what}): "
+            "check the address, or log in to the network"
+        )
     error = body.get("error") if isinstance(body, dict) else None
     code = message = ""
     if isinstance(error, dict):
@@ -176,16 +183,6 @@ def _read(answer: httpx.Response, octets: bytes, url: str) -> dict[str, Any]:
     after = _last(answer, "retry-after")
     after_s = min(float(after), RETRY_AFTER_MAX_S) if after.isdecimal() else None
     raise HubRefusalError(status, code, message, after_s)
-
-
-def _not_a_hub(answer: httpx.Response, url: str, *, is_json: bool) -> str:
-    what = "other JSON than a hub's" if is_json else "no JSON"
-    if answer.status_code >= 300:
-        what = f"it leads to {_plain(_last(answer, 'location'), MESSAGE_MAX) or 'nothing'}"
-    return (
-        f"what answers at {url} is not a hub (status {answer.status_code}, {what}): "
-        "check the address, or log in to the network"
-    )
 
 
 def _last(answer: httpx.Response, name: str) -> str:

@@ -92,21 +92,17 @@ async def expire(env: Env) -> int:
         total += expired
         if expired < EXPIRE_BATCH:
             break
-    await _prune_answers(env, sure)
-    await env.store.write(lambda tx: transactions.prune_names(tx, sure))
-    return total
+    # Each batch has a commit of its own: calls may make more answers in a minute than one batch.
+    before, forms_before = sure - IDEMPOTENCY_US, sure - BROWSER_LIFE_US - DAY_US
 
-
-async def _prune_answers(env: Env, now: int) -> None:
-    """Delete old idempotent answers, each batch in its own commit: calls may make more in a minute than one batch."""
-    before, forms_before = now - IDEMPOTENCY_US, now - BROWSER_LIFE_US - DAY_US
-
-    def job(tx: Tx) -> int:
+    def prune(tx: Tx) -> int:
         return idempotency.prune(tx, before, forms_before, PRUNE_BATCH)
 
     for _ in range(ANSWER_BATCHES_MAX):
-        if await env.store.write(job) < PRUNE_BATCH:
+        if await env.store.write(prune) < PRUNE_BATCH:
             break
+    await env.store.write(lambda tx: transactions.prune_names(tx, sure))
+    return total
 
 
 async def drop_suggestions(env: Env) -> int:

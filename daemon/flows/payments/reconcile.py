@@ -136,7 +136,17 @@ async def reconcile(
     def match(tx: Tx) -> Reconciled:
         env.refuse_if_damaged()
         transaction = settle.payable_transaction(tx, reference, caller.mode)
-        _guard(tx, env, transaction, telco_id, now)
+        tried = transactions.misses_since(tx, transaction.id, now - limits.MISS_WINDOW_US)
+        if len(tried) >= env.config.limits.reconcile_misses_15min and telco_id not in tried:
+            retry_after_s = -(
+                -(min(tried.values()) + limits.MISS_WINDOW_US - now) // limits.SECOND_US
+            )
+            raise Refusal(
+                ErrorCode.TOO_MANY_ATTEMPTS,
+                "Too many different transaction IDs were tried for this transaction.",
+                headers={"Retry-After": str(retry_after_s)},
+                retry_after=retry_after_s,
+            )
         payment = _payment(tx, env, transaction, request, now)
         if request.amount_minor is not None and request.amount_minor != payment.amount_minor:
             raise Refusal(
@@ -162,20 +172,6 @@ async def reconcile(
     if isinstance(result, Refusal):
         raise result
     return result
-
-
-def _guard(tx: Tx, env: Env, transaction: Transaction, telco_id: str, now: int) -> None:
-    """Refuse further new IDs after too many distinct unknown ones, to stop guessing; IDs tried before are still allowed."""
-    tried = transactions.misses_since(tx, transaction.id, now - limits.MISS_WINDOW_US)
-    if len(tried) < env.config.limits.reconcile_misses_15min or telco_id in tried:
-        return
-    retry_after_s = -(-(min(tried.values()) + limits.MISS_WINDOW_US - now) // limits.SECOND_US)
-    raise Refusal(
-        ErrorCode.TOO_MANY_ATTEMPTS,
-        "Too many different transaction IDs were tried for this transaction.",
-        headers={"Retry-After": str(retry_after_s)},
-        retry_after=retry_after_s,
-    )
 
 
 def _found(

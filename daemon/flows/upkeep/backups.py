@@ -309,7 +309,16 @@ def _put_back(
         backup.copy(str(source), fresh)
         backup.verify_copy(fresh)
         if database.exists():
-            _keep(database, kept)
+            try:
+                backup.copy(str(database), kept)
+            except DiskFull:
+                raise
+            except BackupBad:
+                for suffix in ("", "-wal"):
+                    found = Path(f"{database}{suffix}")
+                    if found.exists():
+                        shutil.copy2(found, f"{kept}{suffix}")
+                sync(kept)
             result["kept"] = str(kept)
             result["payments_since"], result["webhooks_repeated"] = backup.count_losses(kept, fresh)
             result["access"] = backup.carry_over(kept, fresh)
@@ -326,20 +335,6 @@ def _put_back(
         fresh.unlink(missing_ok=True)
         lock.release()
     return result
-
-
-def _keep(database: Path, kept: Path) -> None:
-    """Copy the old database to one file, including its WAL; copy a damaged one as it is, with its WAL beside it."""
-    try:
-        backup.copy(str(database), kept)
-    except DiskFull:
-        raise
-    except BackupBad:
-        for beside in ("", "-wal"):
-            found = Path(f"{database}{beside}")
-            if found.exists():
-                shutil.copy2(found, f"{kept}{beside}")
-        sync(kept)
 
 
 async def _record_restore(

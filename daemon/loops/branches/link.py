@@ -80,7 +80,14 @@ class HubLinkLoop:
             while True:
                 rest_s = await self._turn()
                 await note_work(self._env, self._log, WORKER)
-                await self._wait(rest_s)
+                self._env.heartbeat(WORKER, rest_s)
+                if rest_s > 0:
+                    with contextlib.suppress(TimeoutError):
+                        async with asyncio.timeout(rest_s):
+                            await self._changed.wait()
+                            while self._failures and not await self._has_another_hub():
+                                self._changed.clear()
+                                await self._changed.wait()
         finally:
             for end in ends:
                 end()
@@ -97,17 +104,6 @@ class HubLinkLoop:
     def _send(self) -> None:
         self._settling = None
         self._changed.set()
-
-    async def _wait(self, rest_s: float) -> None:
-        self._env.heartbeat(WORKER, rest_s)
-        if rest_s <= 0:
-            return
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(rest_s):
-                await self._changed.wait()
-                while self._failures and not await self._has_another_hub():
-                    self._changed.clear()
-                    await self._changed.wait()
 
     async def _has_another_hub(self) -> bool:
         """Return whether this shop joined again, was restored or left since the last request.

@@ -360,22 +360,6 @@ class PortLoop:
         """Return the SIM from which SMS can be sent now, None while there is none."""
         return self._source if self.state.state in SERVING and self._simulated is None else None
 
-    def _say_ready(self) -> None:
-        self._queue.append(session_events.Ready())
-        self._queued.set()
-        if not self._hilink:
-            self._say("ready")
-            self._log.info("modem.ready", port=self._path)
-            return
-        self._say(
-            "hilink",
-            Text("fault.modem.hilink", why=self._hilink),
-            "momo setup --hilink http://192.168.8.1",
-        )
-        self._log.error("modem.hilink", port=self._path, why=self._hilink)
-        self._queue.append(session_events.HiLink(self._hilink))
-        self._queued.set()
-
     def _heard(self, events: Sequence[session_events.Event]) -> None:  # noqa: C901, PLR0912, PLR0915 - a case each
         """Handle the session's events; called in the event loop, must not block."""
         for event in events:
@@ -398,7 +382,20 @@ class PortLoop:
                 case session_events.Watermark():
                     self._report_storage(event)
                 case session_events.Ready():
-                    self._say_ready()
+                    self._queue.append(session_events.Ready())
+                    self._queued.set()
+                    if not self._hilink:
+                        self._say("ready")
+                        self._log.info("modem.ready", port=self._path)
+                    else:
+                        self._say(
+                            "hilink",
+                            Text("fault.modem.hilink", why=self._hilink),
+                            "momo setup --hilink http://192.168.8.1",
+                        )
+                        self._log.error("modem.hilink", port=self._path, why=self._hilink)
+                        self._queue.append(session_events.HiLink(self._hilink))
+                        self._queued.set()
                 case session_events.Health():
                     self.state.health = event
                     self.state.health_at_us = self._env.clock.now_us()

@@ -144,7 +144,16 @@ class HiLinkSource:
         self._beat()
         assert self._source is not None, "it was identified"
         listed = await self._stick.messages()
-        await self._compare_count(listed)
+        counted, self._counted = self._counted, None
+        if counted is not None:
+            lacking = counted - sum(one.box == "local" for one in listed)
+            self._unlisted = self._unlisted + 1 if lacking > 0 else 0
+            if self._unlisted == LOOKS_UNLISTED:
+                why = f"it counts {lacking} messages that it does not list"
+                facts: dict[str, str | int | None] = {"port": self._settings.url, "why": why}
+                with contextlib.suppress(Unavailable):  # the log has it
+                    await note_modem(self._env, "kept", self._handover.state.device_id, facts)
+                self._log.warning("source.unlisted", source=self._settings.name, why=why)
         known = self._durable | self._aside
         stored = await self._store(self._source, [one for one in listed if one not in known])
         self._durable.intersection_update(listed)
@@ -152,20 +161,6 @@ class HiLinkSource:
         if self._env.config.modems.delete and self._durable:
             # A message stored just now is compared with the stick once more before it is deleted.
             await self._delete(await self._stick.messages() if stored else listed)
-
-    async def _compare_count(self, listed: list[StickMessage]) -> None:
-        """Tell messages that the stick counts and does not list, at the second look that finds them."""
-        counted, self._counted = self._counted, None
-        if counted is None:
-            return
-        lacking = counted - sum(one.box == "local" for one in listed)
-        self._unlisted = self._unlisted + 1 if lacking > 0 else 0
-        if self._unlisted == LOOKS_UNLISTED:
-            why = f"it counts {lacking} messages that it does not list"
-            facts: dict[str, str | int | None] = {"port": self._settings.url, "why": why}
-            with contextlib.suppress(Unavailable):  # the log has it
-                await note_modem(self._env, "kept", self._handover.state.device_id, facts)
-            self._log.warning("source.unlisted", source=self._settings.name, why=why)
 
     async def _store(self, source: Source, found: list[StickMessage]) -> bool:
         """Store messages; return whether there were any."""
