@@ -13,7 +13,7 @@ from typing import Final
 from daemon import wire
 from daemon.app import RunOptions, serve
 from daemon.open_shop import EXIT_CONFIG, EXIT_FAILED, StartError, is_set_up
-from daemon.runtime import crash_file
+from daemon.runtime import files
 from daemon.runtime.system import SystemClock, loop_factory, raise_open_files_max
 from parsers.masking import describe_error
 from parsers.times import from_us
@@ -31,7 +31,7 @@ def run_command(options: argparse.Namespace, places: wire.Places) -> int:
         raise StartError(
             wire.ErrorCode.NOT_SET_UP, EXIT_CONFIG, "there is no shop here yet", "momo setup"
         )
-    crash_file.mask_threads()
+    files.mask_threads()
     raise_open_files_max()
     # The loaded modules stay: collections need not look through it, and cycles are too rare to look for them every 700 objects.
     gc.freeze()
@@ -50,7 +50,7 @@ def run_command(options: argparse.Namespace, places: wire.Places) -> int:
     except (StartError, KeyboardInterrupt):
         raise
     except BaseException as error:  # noqa: BLE001 -- the last handler: any error goes to the crash file
-        written = crash_file.write(places, error, from_us(SystemClock().now_us()))
+        written = files.write(places, error, from_us(SystemClock().now_us()))
         print(f"error: {describe_error(error)}  [INTERNAL_ERROR]", file=sys.stderr)
         next_step = "momo daemon logs"
         if written is not None:

@@ -28,8 +28,7 @@ from daemon.core.payments.checkout import (
 from daemon.env import Env
 from daemon.pages.assets import Assets
 from daemon.runtime import sse
-from daemon.runtime.page_response import Header
-from daemon.runtime.qr import qr_svg
+from daemon.runtime.page_response import Header, qr_svg
 from daemon.runtime.words import about
 from daemon.store import journal
 from daemon.store.payments.checkout import facts as read_facts

@@ -1,6 +1,8 @@
 """Headers and body of a page's response, and the body of a form: headers that keep it private, and a compressed body."""
 
 import gzip
+import io
+from functools import lru_cache
 from typing import Final
 
 from msgspec import Struct
@@ -84,3 +86,15 @@ async def read_form(receive: Receive, most: int = FORM_BYTES_MAX) -> bytes | Non
             return None
         if not message.get("more_body", False):
             return body
+
+
+@lru_cache(maxsize=64)
+def qr_svg(url: str) -> str:
+    """Return the QR code of an address as SVG, black on transparent, with its quiet zone."""
+    import segno  # noqa: PLC0415 -- lazy
+
+    out = io.BytesIO()
+    segno.make(url, error="l", micro=False).save(
+        out, kind="svg", xmldecl=False, svgns=False, nl=False, border=2, omitsize=True
+    )
+    return out.getvalue().decode()

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from daemon import wire
 from daemon.core.branches.public_key import spki_of_pem
-from daemon.loops.branches.link import HubLinkLoop
+from daemon.loops.link import HubLinkLoop
 from daemon.runtime import own_certificate
 from daemon.runtime.config import Config, Http
 from daemon.runtime.log import Log

@@ -9,7 +9,7 @@ import pytest
 
 from daemon import __main__ as program
 from daemon.core.errors import Unavailable
-from daemon.runtime import crash_file
+from daemon.runtime import files
 from daemon.runtime.log import Log
 from daemon.wire import Places
 from parsers.masking import describe_error
@@ -34,7 +34,7 @@ def died() -> BaseException:
 
 
 def test_a_crash_says_where_and_never_what(places: Places) -> None:
-    path = crash_file.write(places, died(), NOW)
+    path = files.write(places, died(), NOW)
     assert path is not None
     told = path.read_text()
     assert path.stat().st_mode & 0o777 == 0o600
@@ -48,17 +48,17 @@ def test_a_crash_says_where_and_never_what(places: Places) -> None:
 
 
 def test_old_crashes_make_room(places: Places) -> None:
-    for hour in range(crash_file.KEPT + 3):
-        crash_file.write(places, died(), NOW + timedelta(hours=hour))
+    for hour in range(files.KEPT + 3):
+        files.write(places, died(), NOW + timedelta(hours=hour))
     names = sorted(path.name for path in Path(places.state).iterdir())
-    assert len(names) == crash_file.KEPT
+    assert len(names) == files.KEPT
     assert names[0].startswith("crash-20261121T110000Z")
 
 
 def test_a_disk_that_does_not_take_it_is_no_second_crash(places: Places) -> None:
     Path(places.home).mkdir()
     Path(places.state).write_text("in the way")
-    assert crash_file.write(places, died(), NOW) is None
+    assert files.write(places, died(), NOW) is None
 
 
 def test_a_log_line_about_a_fault_quotes_nothing() -> None:
@@ -80,7 +80,7 @@ def test_a_thread_that_dies_is_masked_too(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(threading, "excepthook", threading.excepthook)
-    crash_file.mask_threads()
+    files.mask_threads()
 
     def fail() -> None:
         raise died()

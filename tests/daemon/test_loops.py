@@ -30,12 +30,12 @@ from daemon.flows.upkeep import notices as notices_flow
 from daemon.loops import (
     certificate,
     connectivity,
-    database,
     deliveries,
     every_minute,
     held_messages,
     keep_awake,
     keep_running,
+    link,
     message_journal,
     notices,
     watchdog,
@@ -43,7 +43,6 @@ from daemon.loops import (
 )
 from daemon.loops import faults as fault_loop
 from daemon.loops import receiving as receiving_loops
-from daemon.loops.branches import link
 from daemon.loops.connectivity import Connectivity
 from daemon.loops.lines import modems, ports
 from daemon.loops.sources import android, hilink
@@ -109,7 +108,7 @@ PAUSES = (
     (android, "LOOK_S"),
     (watchdog, "CHECK_S"),
     (fault_loop, "LOOK_S"),
-    (database, "CHECK_EVERY_S"),
+    (fault_loop, "CHECK_EVERY_S"),
     (keep_awake, "CHECK_S"),
     (receiving_loops, "EVERY_S"),
     (certificate, "LOOK_S"),
@@ -375,7 +374,7 @@ async def test_message_journal_that_always_fails_is_set_aside_and_the_phones_are
 async def test_end_of_the_writing_thread_ends_the_daemon(
     running: Callable[[], Awaitable[Running]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(database, "THREAD_LOOK_S", SHORT_S)
+    monkeypatch.setattr(fault_loop, "THREAD_LOOK_S", SHORT_S)
     monkeypatch.setattr(threading, "excepthook", lambda _died: None)
     ran = await running()
     await ran.all_turn()

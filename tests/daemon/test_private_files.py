@@ -11,7 +11,7 @@ import pytest
 
 from daemon import wire
 from daemon.open_shop import StartError, open_home, open_shop
-from daemon.runtime import crash_file, files
+from daemon.runtime import files
 from daemon.runtime.files import other_writers
 from daemon.runtime.locks import HomeLock
 from daemon.runtime.log import NAME, LogFile
@@ -127,7 +127,7 @@ def test_the_clocks_draft_and_a_crash_file_replace_a_link_or_leave_it(
     state.mkdir()
     crash = state / f"crash-19700101T000000Z-{os.getpid()}.txt"
     crash.symlink_to(precious)
-    assert crash_file.write(places(tmp_path), ValueError("x"), from_us(0)) is None
+    assert files.write(places(tmp_path), ValueError("x"), from_us(0)) is None
     assert precious.read_text() == "precious"
 
 

@@ -21,7 +21,7 @@ from daemon.core.model import Payment, Transaction
 from daemon.flows.branches import hub as hub_flow
 from daemon.flows.branches import join as join_flow
 from daemon.flows.branches import outbound, sync
-from daemon.loops.branches.link import HubCommands
+from daemon.loops.link import HubCommands
 from daemon.runtime.log import Log
 from daemon.sender.hub_client import HubRefusalError, HubUnreachableError
 from daemon.store.branches import branches, feed, link

@@ -15,8 +15,8 @@ import pytest
 from daemon import wire
 from daemon.core.errors import Refusal, Unavailable
 from daemon.flows.branches import join, outbound
-from daemon.loops.branches import link as hub_link
-from daemon.loops.branches.link import HubLinkLoop
+from daemon.loops import link as hub_link
+from daemon.loops.link import HubLinkLoop
 from daemon.runtime.log import Log
 from daemon.sender.hub_client import HubClient
 from daemon.store import journal

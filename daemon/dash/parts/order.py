@@ -18,7 +18,7 @@ from daemon.core.payments.transaction_json import status_at
 from daemon.dash.web.visit import Visit
 from daemon.dash.web.words import Words
 from daemon.env import Env
-from daemon.runtime.qr import qr_svg
+from daemon.runtime.page_response import qr_svg
 from daemon.store.engine import Reader
 from daemon.store.payments import checkout as store
 from daemon.store.payments import transaction_list

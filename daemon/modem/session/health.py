@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import Final
 
 from daemon.modem.session import at
-from daemon.modem.session.command import CommandAnswer, ModemCommand
+from daemon.modem.session.at import CommandAnswer, ModemCommand
 from daemon.modem.session.events import Health, Registration, SessionSettings
 
 CHECK_S: Final = 60.0

@@ -14,7 +14,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from daemon.modem.session import at
-from daemon.modem.session.command import CommandAnswer, ModemCommand
+from daemon.modem.session.at import CommandAnswer, ModemCommand
 from daemon.modem.session.events import (
     Event,
     Freed,

@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from daemon.modem.codec.pdu_encode import SubmitPdu
 from daemon.modem.session import at
-from daemon.modem.session.command import CommandAnswer, ModemCommand
+from daemon.modem.session.at import CommandAnswer, ModemCommand
 
 PROMPT_S: Final = 10.0
 """Until `> `. Phones send it at once; if it comes after our ESC, an empty message is ended."""

@@ -17,7 +17,7 @@ from enum import StrEnum
 from typing import Final
 
 from daemon.modem.session import at
-from daemon.modem.session.command import DONE, NO_ANSWER, CommandAnswer, ModemCommand
+from daemon.modem.session.at import DONE, NO_ANSWER, CommandAnswer, ModemCommand
 from daemon.modem.session.events import (
     Event,
     Hung,

@@ -16,7 +16,7 @@ from msgspec import Struct
 
 from daemon.modem.quirks import Family
 from daemon.modem.session import at
-from daemon.modem.session.command import CommandAnswer, ModemCommand
+from daemon.modem.session.at import CommandAnswer, ModemCommand
 from daemon.modem.session.events import PinNeeded, PinRefused, SimAbsent
 
 SIM_RETRY_S: Final = 5.0

@@ -21,7 +21,7 @@ from daemon.modem.quirks import (
     may_be_hilink,
 )
 from daemon.modem.session import at
-from daemon.modem.session.command import CommandAnswer, ModemCommand
+from daemon.modem.session.at import CommandAnswer, ModemCommand
 from daemon.modem.session.events import (
     HiLink,
     Identified,

@@ -13,8 +13,7 @@ from daemon.dash.parts.confirming import confirm
 from daemon.dash.web.sending import is_own_machine
 from daemon.dash.web.visit import Goto, Outcome, Shown, Visit
 from daemon.flows.access import browser
-from daemon.runtime.page_response import header
-from daemon.runtime.qr import qr_svg
+from daemon.runtime.page_response import header, qr_svg
 from daemon.runtime.words import LANGUAGES
 from daemon.store.access import users
 from daemon.store.engine import Reader

@@ -18,7 +18,7 @@ from daemon.dash.parts.order import TONES, CustomerOrder, facts_of, menus, order
 from daemon.dash.web.visit import Goto, Outcome, Shown, Visit
 from daemon.dash.web.words import Words
 from daemon.flows.payments import cancel_expire, initialize
-from daemon.runtime.qr import qr_svg
+from daemon.runtime.page_response import qr_svg
 from daemon.runtime.words import LANGUAGES
 from daemon.store.engine import Reader
 from daemon.store.lines import payment_methods
