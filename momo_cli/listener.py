@@ -227,7 +227,7 @@ class _Reader:
 def _row(webhook: Webhook, heard: PostResult, now: datetime) -> Row:
     try:
         payload = json.loads(webhook.body)
-    except ValueError:
+    except (ValueError, RecursionError):
         payload = None
     return {
         "at": f"{now:%Y-%m-%dT%H:%M:%SZ}",

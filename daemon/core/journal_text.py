@@ -46,6 +46,7 @@ NOTICES: Final = (
     "smsc_unknown",
     "forgery_flood",
     "receipt_held",
+    "receipt_old",
     "fact_refused",
     "branch_disputed",
     "hub_restored",

@@ -208,7 +208,7 @@ class _File:
         """Return the values that the file sets."""
         try:
             raw = tomllib.loads(self._text)
-        except tomllib.TOMLDecodeError as error:
+        except (tomllib.TOMLDecodeError, RecursionError) as error:
             line = re.search(r"at line (\d+)", str(error))
             where = f"{self._path}, line {line.group(1)}" if line else self._path
             raise ConfigError(f"{where}: not valid TOML: {error}") from error

@@ -83,11 +83,16 @@ class Context(Struct, frozen=True):
 
     def is_history(self, sent_at: int | None) -> bool:
         """Return whether a message sent then is older than its line, or than the SIM without one (`trust.is_history`)."""
+        return is_history(sent_at, self.since)
+
+    @property
+    def since(self) -> int:
+        """When the line was set up, or the SIM without one was first seen."""
         since = self.sim.first_seen_at
         if self.line is not None and self.line.line_created_at is not None:
             since = self.line.line_created_at
         # A clock that was ahead may have dated the line in the future; it was not created later than now.
-        return is_history(sent_at, min(since, self.now))
+        return min(since, self.now)
 
     @property
     def mode(self) -> Mode:

@@ -7,7 +7,7 @@ sent, and the owner decides about the consequences.
 from typing import Any, Final
 
 from daemon.core.ids import payment_id
-from daemon.core.limits import TELCO_CLOCK_AHEAD_US
+from daemon.core.limits import DAY_US, TELCO_CLOCK_AHEAD_US
 from daemon.core.messages.balance_chain import Standing
 from daemon.core.model import Payment, Reversal, Transaction
 from daemon.core.payments import matching
@@ -65,6 +65,7 @@ def pay(
         outcome.state = MessageState.HISTORICAL
         how = settle.Holding(fresh=fresh)
         settle.add_holder(context.tx, context.env.outbox, payment, how, context.now)
+        _tell_old(context, arrived, payment)
         return
     if payment.standing == hand_up.STANDING:
         hand_up.hand_up(context.tx, payment, actor="momo", now=context.now)
@@ -72,6 +73,27 @@ def pay(
     _carry_out(context, outcome, payment, decision, fresh=fresh)
 
 
+def _tell_old(context: Context, arrived: StoredMessage, payment: Payment) -> None:
+    """Tell a receipt that counts as history although its number was set up long ago."""
+    # Old messages on a SIM are read when it is set up. One that comes later may be new, with a wrong time.
+    if not context.imported and context.now - context.since > OLD_RECEIPT_US:
+        add_notice(
+            context.tx,
+            Notice.RECEIPT_OLD,
+            mode=context.mode,
+            now=context.now,
+            message_id=arrived.id,
+            payment_id=payment.id,
+            data={
+                "telco_transaction_id": payment.telco_id_as_read,
+                "amount_minor": payment.amount_minor,
+                "currency": payment.currency,
+            },
+        )
+
+
+OLD_RECEIPT_US: Final = DAY_US
+"""A receipt that counts as history is told if its number was set up longer ago."""
 _STANDINGS: Final = {matching.Verify: "used", matching.Hold: "review"}
 """The standing of a new payment by the decision about it, if it is not open."""
 

@@ -89,6 +89,8 @@ class Notice(StrEnum):
     """Many doubtful messages claim to be of the network."""
     RECEIPT_HELD = "receipt_held"
     """A receipt has been held for over 30 minutes."""
+    RECEIPT_OLD = "receipt_old"
+    """A receipt came that is dated before its number was set up, long after that: the network's clock may be wrong."""
     PAYMENT_REVERSED = "payment_reversed"
     """The network took a payment back."""
     REVERSAL_UNMATCHED = "reversal_unmatched"

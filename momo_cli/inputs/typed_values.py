@@ -62,7 +62,7 @@ def read_json(text: str, flag: str) -> Any:
             raise usage(f"{flag}: {text[1:]}: {error}") from None
     try:
         return json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise usage(f"{flag}: not JSON: {error}") from None
 
 

@@ -305,7 +305,7 @@ class Client:
     def _reply(self, status: int, text: str) -> Reply:
         try:
             body = json.loads(text)
-        except ValueError:
+        except (ValueError, RecursionError):
             body = None
         if not isinstance(body, dict):
             raise self._stranger(f"status {status}")
@@ -350,7 +350,7 @@ def read_events(response: Response, before_read: Callable[[], None]) -> Iterator
         if data:
             try:
                 said = json.loads("\n".join(data))
-            except ValueError:
+            except (ValueError, RecursionError):
                 said = None
             body = said if isinstance(said, dict) else {"value": said}
             yield Event(seen.get("id", ""), seen.get("event", "message"), body)

@@ -103,7 +103,7 @@ def _names_server(path: str) -> bool:
 
     try:
         section = tomllib.loads(text.decode()).get("store")
-    except ValueError:
+    except (ValueError, RecursionError):
         return False
     return isinstance(section, dict) and bool(section.get("url"))
 

@@ -61,7 +61,7 @@ class Trace:
             return
         try:
             shown = json.dumps(_document(json.loads(text)), ensure_ascii=False)
-        except ValueError:
+        except (ValueError, RecursionError):
             return  # HTML or metrics; the first line has the length
         cut = "" if len(shown) <= _BODY_MAX else f"… ({len(shown)} characters)"
         self.say(f"{sign} {shown[:_BODY_MAX]}{cut}")

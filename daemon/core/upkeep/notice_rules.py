@@ -135,6 +135,11 @@ _PLAIN: Final = ("messages", "payments", "port", "days", "by", "loop", "source",
 _BELOW: Final = {"disk.low": LOW_BYTES, "disk.tight": TIGHT_BYTES, "disk.full": FULL_BYTES}
 
 
+_NEXT: Final = {
+    "receipt_held": "momo review list",
+    "receipt_old": "momo messages list --state historical",
+}
+"""What to type about a notice of the journal, where it is not the list of transactions."""
 # No code calls a mailer: a journal row is written in the same database transaction as its cause, and the notices loop
 # reads the journal. Its position is committed with the queued notices, so a crash neither loses nor doubles one.
 RULES: Final[Mapping[str, NoticeRule]] = {
@@ -224,7 +229,7 @@ RULES: Final[Mapping[str, NoticeRule]] = {
     **{
         f"notice.{kind}": NoticeRule(
             urgent=kind != "balance_warning",
-            next="momo review list" if kind == "receipt_held" else "momo tx list",
+            next=_NEXT.get(kind, "momo tx list"),
         )
         for kind in NOTICES
     },

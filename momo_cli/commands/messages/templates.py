@@ -162,7 +162,7 @@ def _entries(text: str) -> Iterator[dict[str, Any]]:
             continue
         try:
             entry = json.loads(line)
-        except ValueError as problem:
+        except (ValueError, RecursionError) as problem:
             raise usage(f"line {number}: not JSON: {problem}") from None
         if not isinstance(entry, dict) or not isinstance(
             entry.get("text", entry.get("pdu")), str | list

@@ -309,7 +309,7 @@ def _objects(text: str) -> Iterator[tuple[int, object]]:
         if line.strip():
             try:
                 yield number, json.loads(line)
-            except ValueError as problem:
+            except (ValueError, RecursionError) as problem:
                 yield number, f"not JSON: {problem}"
 
 

@@ -346,3 +346,16 @@ async def test_time_of_a_message_is_known_before_its_webhook_is_woken(shop: Fake
     shop.env.store.subscribe(journal.TOPIC, woken)
     await shop.read(mtn(2500, "KOFI ANTWI BADU", 90_000, "food", "93214500001"))
     assert seen[0] == 1
+
+
+@pytest.mark.parametrize(("days", "told"), [(0, 0), (2, 1)])
+async def test_receipt_with_an_old_date_long_after_its_line_was_set_up_is_told(
+    shop: FakeShop, days: int, told: int
+) -> None:
+    shop.clock.advance(days * 86_400)
+    old = mtn(2500, "KOFI", 50_000, "food", ID, sent_at=STARTED - timedelta(days=30))
+    await shop.read(old)
+    assert (await shop.payments())[0].historical
+    said = await shop.values("SELECT data FROM events WHERE type = 'notice.receipt_old'")
+    assert len(said) == told
+    assert all(ID in one for one in said)
