@@ -17,12 +17,12 @@ class InitializeRequest(Struct, frozen=True):
 
     Phones are E.164, the amount is minor units of `currency`, `meta` is compact JSON text of an object,
     `expected_telco_transaction_id` is trimmed and upper case. `replaces` is the reference of an unpaid transaction that
-    is cancelled with it; only the dashboard sets it.
+    is cancelled with it; only the dashboard sets it. Without `phone_number` no SMS is sent.
     """
 
     amount_minor: int
     currency: str
-    phone_number: str
+    phone_number: str | None
     customer_name: str | None = None
     description: str | None = None
     webhook_url: str | None = None

@@ -111,7 +111,7 @@ class Site:
         html = ""
         if isinstance(answer, Shown):
             answer, html = self._filled(visit, answer)
-        await response(self._env, answer, html, secure=secure).send(scope, send)
+        await response(scope, self._env, answer, html, secure=secure).send(scope, send)
 
     def _visit(self, scope: Scope, path: str, *, secure: bool) -> Visit:
         query = dict(parse_qsl(scope["query_string"].decode("latin-1"), True, errors="replace"))
@@ -128,7 +128,7 @@ class Site:
             words=Words(language, zone_of("")),
             shop=None,
             who=None,
-            cookie=cookie_of(scope, secure=secure),
+            cookie=cookie_of(scope, self._env, secure=secure),
             secure=secure,
             address=address,
             now=self._env.clock.now_us(),
@@ -190,7 +190,9 @@ class Site:
             raise Refusal(ErrorCode.ROUTE_NOT_FOUND)
         action, visit.places = found
         if action.operation is not None and visit.who is None:
-            return Goto(LOGIN, "said_session_over")
+            # The user comes back to the page with the form.
+            _page, at = self._page_of(action, visit.path)
+            return Goto(f"{LOGIN}?to={quote(at, safe='')}", "said_session_over")
         most = LOGIN_BYTES_MAX if visit.who is None else FORM_BYTES_MAX
         body = await read_form(receive, most)
         if body is None:
@@ -236,13 +238,18 @@ class Site:
 
     async def _form_again(self, visit: Visit, action: Action) -> Shown:
         """Return the page of a form that was refused, with what was typed and the errors."""
-        at = action.form or visit.path
-        while (found := self._pages.find(at)) is None:
-            at = at.rpartition("/")[0]
+        page, at = self._page_of(action, visit.path)
         visit.here = "" if at == visit.path else at
-        shown = await found[0].show(visit)
+        shown = await page.show(visit)
         assert isinstance(shown, Shown), "a form is no file"
         return replace(shown, status=HTTPStatus.UNPROCESSABLE_ENTITY)
+
+    def _page_of(self, action: Action, path: str) -> tuple[Page, str]:
+        """Return the page with the form of an action, and its address."""
+        at = action.form or path
+        while (found := self._pages.find(at)) is None:
+            at = at.rpartition("/")[0]
+        return found[0], at
 
     async def _stream(self, visit: Visit, receive: Receive, send: Send) -> None:
         if visit.scope["method"] != "GET":

@@ -11,7 +11,7 @@ from daemon.dash.pages.access import account, keys, users
 from daemon.dash.pages.books import day, statement
 from daemon.dash.pages.lines import lines
 from daemon.dash.pages.messages import messages
-from daemon.dash.pages.payments import now, payments, review, till, transactions
+from daemon.dash.pages.payments import now, payments, review, search, till, transactions
 from daemon.dash.pages.upkeep import first_run, health, journal, settings
 from daemon.dash.pages.webhooks import deliveries, endpoints, replay, rules
 from daemon.dash.web.visit import Action, Page
@@ -24,15 +24,16 @@ PAGES: Final[tuple[Page, ...]] = (
     Page("/dash/enter", "login", EVERYBODY, account.enter, "momo open", public=True),
     # Counter
     Page("/dash", "now", EVERYBODY, now.show, "momo status && momo today", menu="counter", live=("now", "review", "line", "delivery"), shared=True),
-    Page("/dash/till", "till", COUNTER, till.show, "momo init AMOUNT --phone NUMBER --qr", menu="counter"),
+    Page("/dash/till", "till", COUNTER, till.show, "momo init AMOUNT --phone NUMBER --qr", menu="counter", live=("now", "review")),
     Page("/dash/till/screen", "till_screen", COUNTER, till.show_screen, "momo open --page till/screen", live=("now", "review"), bare=True),
     Page("/dash/till/{id}", "till", COUNTER, till.show_order, "momo tx wait {id}", live=("now", "review")),
-    Page("/dash/till/{id}/receipt", "receipt", COUNTER, till.show_receipt, "momo tx show {id}"),
+    Page("/dash/till/{id}/receipt", "receipt", COUNTER, till.show_receipt, "momo tx show {id}", live=("now",)),
     Page("/dash/poster", "poster", EVERYBODY, till.show_poster, "momo open --page poster", menu="counter"),
     Page("/dash/review", "review", EVERYBODY, review.show_queue, "momo review list", menu="counter", live=("review",)),
     Page("/dash/review/{id}", "review", EVERYBODY, review.show_one, "momo review show {id}", live=("review",)),
     Page("/dash/reviews", "reviews", EVERYBODY, review.show_list, "momo review list --all", live=("review",)),
     # Money
+    Page("/dash/search", "search", EVERYBODY, search.show, "momo tx list --search TEXT", live=("now", "review")),
     Page("/dash/payments", "payments", EVERYBODY, payments.show_list, "momo watch", menu="money", live=("now",)),
     Page("/dash/payments/{id}", "payment", EVERYBODY, payments.show_one, "momo messages list", live=("now",)),
     Page("/dash/transactions", "transactions", EVERYBODY, transactions.show_list, "momo tx list", menu="money", live=("now",)),
@@ -51,7 +52,7 @@ PAGES: Final[tuple[Page, ...]] = (
     Page("/dash/deliveries/{id}", "delivery", READERS, deliveries.show_one, "momo deliveries show {id} --attempts", live=("delivery",)),
     Page("/dash/dead-letters", "dead_letters", READERS, deliveries.show_faults, "momo dead-letters list", menu="webhooks", live=("delivery",)),
     Page("/dash/dead-letters/of/{id}/{kind}", "dead_letters", READERS, deliveries.show_fault, "momo dead-letters list", live=("delivery",)),
-    Page("/dash/dead-letters/{id}", "dead_letter", READERS, deliveries.show_letter, "momo dead-letters show {id}"),
+    Page("/dash/dead-letters/{id}", "dead_letter", READERS, deliveries.show_letter, "momo dead-letters show {id}", live=("delivery",)),
     Page("/dash/replay", "replay", READERS, replay.show, "momo replay --gap --endpoint ID, momo replay --endpoint ID --from TIME --dry-run", menu="webhooks", live=("delivery",)),
     Page("/dash/routes", "route", READERS, rules.show_route, "momo tx routes REF", menu="webhooks"),
     # Lines

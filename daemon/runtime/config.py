@@ -27,6 +27,7 @@ from daemon.core.upkeep.self_check import CHOICES, OFF
 from daemon.core.webhooks.delivery import SCHEDULE_S
 from daemon.runtime.words import DEFAULT, LANGUAGES, sentences
 from daemon.wire import DEFAULT_HTTP, SourceKind, TrustLevel
+from parsers.money import read_api_amount
 from parsers.phone import read_phone
 from parsers.providers import PROVIDERS
 
@@ -175,6 +176,14 @@ def _template(kind: TextKind) -> Rule:
 def _steps(value: str) -> str:
     good = 0 < len(value) <= 120 and value.isprintable() and not set("{}") & set(value)
     return "" if good else "takes 1 to 120 plain characters, such as Dial *170#"
+
+
+def _product(value: str) -> str:
+    name, _, price = value.rpartition("=")
+    good = (
+        0 < len(name.strip()) <= 40 and name.isprintable() and read_api_amount(price.strip(), "GHS")
+    )
+    return "" if good else 'takes a name and a price in cedis, such as "Rice 1 kg = 12.50"'
 
 
 def _header(value: str) -> str:
@@ -468,6 +477,14 @@ class Pages(Struct, frozen=True):
     menu_at: Annotated[str, Setting("next menu step for AT", _steps, MANAGER, hub=True, live=True)] = MENUS["at"]
 
 
+class Till(Struct, frozen=True):
+    """The till of the dashboard."""
+
+    products: Annotated[tuple[str, ...], Setting(
+        'product buttons, a name and a price each, such as `"Rice 1 kg = 12.50"`; the first 24 are shown', _product,
+        MANAGER, live=True)] = ()
+
+
 class Trust(Struct, frozen=True):
     """Strictness of the checks of messages."""
 
@@ -659,6 +676,7 @@ class Config(Struct, frozen=True):
     transactions: Transactions = field(default_factory=Transactions)
     sms: Sms = field(default_factory=Sms)
     pages: Pages = field(default_factory=Pages)
+    till: Till = field(default_factory=Till)
     trust: Trust = field(default_factory=Trust)
     retention: Retention = field(default_factory=Retention)
     backup: Backup = field(default_factory=Backup)

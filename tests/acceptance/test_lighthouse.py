@@ -10,13 +10,12 @@ from typing import Any
 
 import pytest
 
-from daemon.core.access.sessions import COOKIE
 from daemon.wire import Role
 from tests.acceptance.test_clients import needs_node, node
 from tests.dash.test_review import OTHER
 from tests.fakes.api import running
 from tests.fakes.browser import CHROMIUM, FLAGS, needs_browser
-from tests.fakes.dash import log_in
+from tests.fakes.dash import cookie_of, log_in
 from tests.fakes.orders import Orders
 
 LEAST = {"performance": 95, "accessibility": 100, "best-practices": 100}
@@ -41,7 +40,7 @@ async def test_a_page_on_a_phone_has_the_scores_of_the_design(page: str, tmp_pat
         if page == "/dash/review":
             page = (await person.get(page)).headers["location"]
         found = await asyncio.to_thread(
-            measure, f"{api.base_url}{page}", f"{COOKIE}={person.token}", tmp_path
+            measure, f"{api.base_url}{page}", f"{cookie_of(api)}={person.token}", tmp_path
         )
     print(page, scores(found))
     assert found["finalDisplayedUrl"] == f"{api.base_url}{page}"

@@ -11,7 +11,6 @@ from typing import Any, Final
 
 import pyotp
 
-from daemon.core.access.sessions import COOKIE
 from daemon.flows.access import browser
 from daemon.modem.codec.pdu_encode import encode_deliver
 from daemon.store.access import users
@@ -23,7 +22,7 @@ from tests.dash.test_messages import TEXT as UNREAD
 from tests.dash.test_webhooks import given_up
 from tests.fakes import outbox
 from tests.fakes.api import OWNER_ID, FakeApi
-from tests.fakes.dash import PASSWORD, Person, log_in
+from tests.fakes.dash import PASSWORD, Person, cookie_of, log_in
 from tests.fakes.orders import Orders
 from tests.fakes.receipts import MTN_SENDER, MTN_SMSC, mtn, mtn_receipt
 from tests.fakes.reviews import approve_row
@@ -68,7 +67,7 @@ async def visitor(stage: Stage) -> Known:
     """Leave the browser without a session."""
     client = await stage.api.client()
     client.event_hooks = {}
-    client.cookies.set(COOKIE, VISITOR, domain="127.0.0.1", path="/dash")
+    client.cookies.set(cookie_of(stage.api), VISITOR, domain="127.0.0.1", path="/dash")
     stage.person = replace(stage.person, token=VISITOR, client=client)
     return {}
 

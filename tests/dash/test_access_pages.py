@@ -70,7 +70,7 @@ async def test_a_disabled_user_is_out_at_once_and_may_come_back(api: FakeApi) ->
     assert answer.headers["location"] == "/dash/users/ama?said=said_user_disabled"
     assert (await ama.get("/dash")).headers["location"] == "/dash/login"
     late = await ama.post("/dash/account/language", {"language": "fr"})
-    assert late.headers["location"] == "/dash/login?said=said_session_over"
+    assert late.headers["location"] == "/dash/login?to=%2Fdash%2Faccount&said=said_session_over"
     assert (await owner.post("/dash/users/ama", {"what": "enable"})).status_code == 303
     assert await api.shop.values("SELECT COUNT(disabled_at) FROM users") == [0]
 

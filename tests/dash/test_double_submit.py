@@ -8,13 +8,13 @@ import httpx
 import pytest
 import pytest_asyncio
 
-from daemon.core.access.sessions import COOKIE
 from daemon.core.limits import IDEMPOTENCY_US, SECOND_US
 from daemon.dash.tables import ACTIONS
 from daemon.flows.payments import cancel_expire
 from daemon.runtime.config import Config, Smtp, Trust
 from tests.dash.forms import FORMS, Form, effects, form_of
 from tests.fakes.api import FakeApi, running
+from tests.fakes.dash import cookie_of
 
 HALF_A_NIGHT_S = 6 * 3600
 SECRETS = re.compile(r'(?<=class="once"><code>)[^<]+|whsec_[\w+/=]+')
@@ -36,7 +36,7 @@ async def api(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[
 async def post(form: Form, token: str) -> httpx.Response:
     """Post as the browser did at first: the second click leaves before the first answer brings another cookie."""
     person = form.person
-    person.client.cookies.set(COOKIE, person.token, domain="127.0.0.1", path="/dash")
+    person.client.cookies.set(cookie_of(person.api), person.token, domain="127.0.0.1", path="/dash")
     return await person.post(form.path, form.fields, form_token_=token)
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from daemon.core.access.callers import ALL_SCOPES, Caller, CallerKind
-from daemon.core.access.sessions import COOKIE, SECURE_COOKIE, form_token
+from daemon.core.access.sessions import SECURE_COOKIE, form_token
 from daemon.core.limits import BROWSER_IDLE_US, BROWSER_LIFE_US, SECOND_US
 from daemon.flows.access import browser as flow
 from daemon.flows.access import users as user_flow
@@ -15,7 +15,7 @@ from daemon.store.access import users
 from daemon.wire import Role
 from tests.dash.test_tables import rows
 from tests.fakes.api import FakeApi, running
-from tests.fakes.dash import PASSWORD, add_user, log_in, token_in
+from tests.fakes.dash import PASSWORD, add_user, cookie_of, log_in, token_in
 
 ROOT = Caller(CallerKind.SOCKET, None, ALL_SCOPES, None, False, "socket:0", owner=True)
 LANGUAGE = "/dash/account/language"
@@ -103,7 +103,7 @@ async def test_a_login_takes_no_token_that_somebody_else_chose(api: FakeApi) -> 
     visitor = await api.client()
     visitor.event_hooks = {}
     chosen = "a" * 64
-    visitor.cookies.set(COOKIE, chosen, domain="127.0.0.1", path="/dash")
+    visitor.cookies.set(cookie_of(api), chosen, domain="127.0.0.1", path="/dash")
     token = form_token(chosen, "/dash/login", b"0" * 16)
     answer = await visitor.post(
         "/dash/login",
@@ -116,7 +116,7 @@ async def test_a_login_takes_no_token_that_somebody_else_chose(api: FakeApi) -> 
         assert flag in answer.headers["set-cookie"]
     stranger = await api.client()
     stranger.event_hooks = {}
-    stranger.cookies.set(COOKIE, chosen, domain="127.0.0.1", path="/dash")
+    stranger.cookies.set(cookie_of(api), chosen, domain="127.0.0.1", path="/dash")
     assert (await stranger.get("/dash")).headers["location"] == "/dash/login"
 
 
@@ -127,7 +127,7 @@ async def test_behind_https_the_cookie_is_secure_and_bound_to_the_host(tmp_path:
         visitor.event_hooks = {}
         answer = await visitor.get("/dash/login", headers={"Host": "shop.example"})
         cookie = answer.headers["set-cookie"]
-        assert cookie.startswith(f"{SECURE_COOKIE}=")
+        assert cookie.startswith(f"{SECURE_COOKIE}_")
         assert "Path=/; Secure" in cookie
 
 
@@ -155,7 +155,7 @@ async def test_a_disabled_user_and_an_ended_session_are_out_at_once(api: FakeApi
     await user_flow.set_disabled(env, ROOT, "cashier", disabled=True)
     assert (await cashier.get("/dash")).headers["location"] == "/dash/login"
     answer = await cashier.post(LANGUAGE, {"language": "fr"})
-    assert answer.headers["location"] == "/dash/login?said=said_session_over"
+    assert answer.headers["location"] == "/dash/login?to=%2Fdash%2Faccount&said=said_session_over"
     await user_flow.set_role(env, ROOT, "manager", Role.VIEWER)
     assert (await manager.get("/dash")).status_code == 303
     user = await env.store.read(lambda reader: users.named(reader, "cashier"))

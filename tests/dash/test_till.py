@@ -243,7 +243,7 @@ async def test_the_pages_of_an_order_are_shown_in_every_state(api: FakeApi, stat
         assert answer.status_code == 200, path
         assert str(order.svc_code) in answer.text
     shown = (await person.get(f"/dash/till/{order.reference}")).text
-    assert ("data-chime" in shown) is (state in {"paid", "late", "over"})
+    assert ("data-chime" in shown) is (state in {"paid", "late", "over", "short"})
 
 
 async def test_a_receipt_names_no_whole_number_and_fits_its_paper(api: FakeApi) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import httpx
 from argon2 import PasswordHasher
 
-from daemon.core.access.sessions import COOKIE, form_token
+from daemon.core.access.sessions import cookie_name, form_token
 from daemon.flows.access import browser
 from daemon.store.access import users
 from daemon.wire import Role
@@ -56,6 +56,11 @@ class Person:
         return form_token(self.token, path, nonce)
 
 
+def cookie_of(api: FakeApi) -> str:
+    """Return the name of the cookie of the shop."""
+    return cookie_name(api.shop.env.home, secure=False)
+
+
 async def add_user(api: FakeApi, role: Role, name: str | None = None) -> str:
     """Add a user with `PASSWORD`, or give it to the owner; return the name."""
     env = api.shop.env
@@ -78,14 +83,21 @@ async def log_in(api: FakeApi, role: Role, name: str | None = None) -> Person:
     token = await browser.open_session(env, user, "127.0.0.1", "test", "password")
     client = await api.client()
     client.event_hooks = {}
-    client.cookies.set(COOKIE, token, domain="127.0.0.1", path="/dash")
+    client.cookies.set(cookie_of(api), token, domain="127.0.0.1", path="/dash")
     return Person(api, known, role, token, client)
 
 
 async def as_user(visit: Visit, person: Person) -> None:
     """Give a browser window the session of a person."""
     await visit.context.add_cookies(
-        [{"name": COOKIE, "value": person.token, "domain": "127.0.0.1", "path": "/dash"}]
+        [
+            {
+                "name": cookie_of(person.api),
+                "value": person.token,
+                "domain": "127.0.0.1",
+                "path": "/dash",
+            }
+        ]
     )
 
 

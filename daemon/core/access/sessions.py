@@ -98,21 +98,23 @@ COOKIE: Final = "momo_dash"
 """On plain HTTP, which is only ever served on this machine."""
 SECURE_COOKIE: Final = "__Host-momo_dash"
 """On HTTPS. Browsers accept this name only with Secure and Path=/, and let no other host or page of a subdomain set it."""
+COOKIE_CHARACTERS: Final = 8
 FORMS: Final = "dash "
 """Begins the scope of a form's idempotency key. It is kept as long as a session can last, since its token is valid so long."""
 _FORM_TOKEN_CHARACTERS: Final = 2 * NONCE_BYTES + 1 + 64
 
 
-def cookie_name(*, secure: bool) -> str:
-    """Return the name of the cookie."""
-    return SECURE_COOKIE if secure else COOKIE
+def cookie_name(home: str, *, secure: bool) -> str:
+    """Return the name of the cookie of a shop; a browser has one for each shop, also of two on one machine."""
+    shop = hashlib.sha256(home.encode()).hexdigest()[:COOKIE_CHARACTERS]
+    return f"{SECURE_COOKIE if secure else COOKIE}_{shop}"
 
 
-def set_cookie(token: str, *, secure: bool) -> str:
+def set_cookie(home: str, token: str, *, secure: bool) -> str:
     """Return a Set-Cookie header that stores a token until the browser closes; an empty token removes the cookie."""
     place = "Path=/; Secure" if secure else "Path=/dash"
     end = "" if token else "; Max-Age=0"
-    return f"{cookie_name(secure=secure)}={token}; {place}; HttpOnly; SameSite=Strict{end}"
+    return f"{cookie_name(home, secure=secure)}={token}; {place}; HttpOnly; SameSite=Strict{end}"
 
 
 def hash_token(token: str) -> str:

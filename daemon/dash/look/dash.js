@@ -1,4 +1,4 @@
-// The one script of the dashboard: live updates, keys, copy and print. Every page works without it.
+// Live updates, keys, copy and print. `form.js` sends the forms, `till.js` is the till. Every page works without scripts.
 (function () {
   'use strict';
   var body = document.body, say = document.getElementById('say'), gone = document.getElementById('gone');
@@ -30,38 +30,28 @@
   }
   // By this the focus is given back to the same thing: its id, else what it is, its address or that of its form, and its words.
   function known(one) { return one.id || [one.tagName, one.getAttribute('href'), one.form && one.form.getAttribute('action'), one.textContent].join(); }
-  // The sound of a payment: `data-chime` names what is paid, `data-sound` on a button switches the sound.
-  function paid() { var one = document.querySelector('[data-chime]'); return one ? one.getAttribute('data-chime') : ''; }
-  function loud() { try { return localStorage.getItem('dash-sound') !== 'off'; } catch (ignored) { return true; } }
-  function chime() {
-    var Sound = window.AudioContext || window.webkitAudioContext, context = Sound && loud() ? new Sound() : null;
-    if (!context) { return; }
-    body.setAttribute('data-rang', paid());
-    [659, 880, 1319].forEach(function (pitch, place) {
-      var tone = context.createOscillator(), volume = context.createGain(), at = context.currentTime + place * 0.14;
-      tone.frequency.value = pitch;
-      volume.gain.setValueAtTime(0.25, at);
-      volume.gain.exponentialRampToValueAtTime(0.001, at + 0.5);
-      tone.connect(volume).connect(context.destination);
-      tone.start(at);
-      tone.stop(at + 0.5);
+  // A hidden tab fetches nothing, except that of a till: it tells of payments by its title, a sound and a notification.
+  function away() { return document.hidden && !main().querySelector('[data-tells]'); }
+  function swapped() { dress(main()); document.dispatchEvent(new CustomEvent('momo:swapped')); }
+  // While somebody types only the parts of the page are swapped that have no field in use.
+  function parts(html) {
+    var found = main().querySelectorAll('[data-part]'), fresh = document.createElement('template');
+    fresh.innerHTML = html;
+    each(found, function (part) {
+      var other = fresh.content.getElementById(part.id);
+      if (other && !part.contains(document.activeElement)) { part.innerHTML = other.innerHTML; }
     });
-  }
-  function press(button) {
-    var field = document.getElementById('f-amount'), digit = button.getAttribute('data-press'), typed = field.value;
-    if (digit === '<') { field.value = typed.slice(0, -1); return; }
-    if (digit === '.' ? typed.indexOf('.') < 0 : !/\.\d\d$/.test(typed)) { field.value = (digit === '.' && !typed ? '0' : typed) + digit; }
+    if (found.length) { swapped(); } else { waiting.hidden = false; }
   }
   function swap(html) {
-    var box = main(), focused = document.activeElement, top = window.scrollY, unfolded = [], before = paid();
+    var box = main(), focused = document.activeElement, top = window.scrollY, unfolded = [];
     focused = box !== focused && box.contains(focused) ? known(focused) : '';
     each(box.querySelectorAll('details[open][id]'), function (one) { unfolded.push(one.id); });
     box.innerHTML = html; shown = now();
     unfolded.forEach(function (id) { var found = document.getElementById(id); if (found) { found.open = true; } });
     if (focused) { each(box.querySelectorAll('a, button, summary, [id]'), function (one) { if (known(one) === focused) { one.focus({ preventScroll: true }); } }); }
     window.scrollTo(0, top);
-    dress(box);
-    if (paid() && paid() !== before) { chime(); }
+    swapped();
   }
   function ask(address) {
     return fetch(address, { headers: { 'X-Fragment': '1' }, credentials: 'same-origin', redirect: 'manual', cache: 'no-store', signal: window.AbortSignal && AbortSignal.timeout ? AbortSignal.timeout(SILENT) : undefined });
@@ -76,18 +66,16 @@
       reached(answer.status < 500);
       return answer.ok ? answer.text() : null;
     }).then(function (html) {
-      if (html !== null && busy()) { waiting.hidden = false; } else if (html !== null) { swap(html); }
+      if (html !== null && busy()) { parts(html); } else if (html !== null) { swap(html); }
     }, function () { reached(false); }).then(function () {
       fetching = false;
       if (again) { again = false; take(); }
     });
   }
-  function changed() {
-    if (document.hidden) { return; }
-    if (busy()) { waiting.hidden = false; } else { take(); }
-  }
+  function held() { return busy() && !main().querySelector('[data-part]'); }
+  function changed() { if (!away()) { if (held()) { waiting.hidden = false; } else { take(); } } }
   function listen() {
-    if (!live || document.hidden || stream || !window.EventSource) { return; }
+    if (!live || away() || stream || !window.EventSource) { return; }
     stream = new EventSource('/dash/events');
     stream.onopen = function () { open = true; reached(true); };
     stream.onerror = function () {
@@ -103,71 +91,48 @@
         if (kinds.indexOf(kind) >= 0) { changed(); }
       });
     });
-    stream.addEventListener('over', function () { stop(); location.reload(); });
+    stream.addEventListener('over', function () { stop(); document.dispatchEvent(new CustomEvent('momo:over')); location.reload(); });
   }
-  function stop() {
-    if (stream) { stream.close(); stream = null; }
-    open = false;
-  }
+  function stop() { if (stream) { stream.close(); } stream = null; open = false; }
   // Without a stream the page asks every ten seconds; with one, only the times in it grow old.
   function tick() {
-    if (document.hidden) { return; }
+    if (away()) { return; }
     if (open && now() - heard > SILENT) { reached(false); }
     // Nobody said that the connection ended, as without power or network.
     if (open && now() - heard > DEAD) { stop(); fetched = 0; }
     if (now() - fetched < (open ? OLD : POLL)) { return; }
     fetched = now();
-    if (!busy()) { take(); } else { ask('/dash/static/manifest.json').then(function (answer) { reached(answer.status < 500); }, function () { reached(false); }); }
+    if (!held()) { take(); } else { ask('/dash/static/manifest.json').then(function (answer) { reached(answer.status < 500); }, function () { reached(false); }); }
     listen();
   }
-  function back() {
-    if (document.hidden) { stop(); return; }
-    listen();
-    if (live) { changed(); }
-  }
+  function back() { if (away()) { stop(); } else { listen(); if (live) { changed(); } } }
 
   function copy(button) {
     var text = button.getAttribute('data-copy'), words = button.textContent, field;
     function done() { button.textContent = '✓'; setTimeout(function () { button.textContent = words; }, 1500); }
     if (navigator.clipboard && window.isSecureContext) { navigator.clipboard.writeText(text).then(done); return; }
-    field = document.createElement('textarea');
-    field.value = text;
-    body.appendChild(field);
-    field.select();
+    field = body.appendChild(document.createElement('textarea'));
+    field.value = text; field.select();
     if (document.execCommand('copy')) { done(); }
     body.removeChild(field);
   }
   function dress(box) {
-    each(box.querySelectorAll('[data-copy],[data-print],[data-sound],[data-pad],[data-file]'), function (one) { one.hidden = false; });
-    each(box.querySelectorAll('[data-sound]'), function (one) { one.setAttribute('aria-pressed', loud()); });
-    // With the keypad on the page a phone needs no keyboard of its own.
-    if (box.querySelector('[data-pad]')) { document.getElementById('f-amount').inputMode = 'none'; }
+    each(box.querySelectorAll('[data-copy],[data-print],[data-file]'), function (one) { one.hidden = false; });
     // A page that shows a secret is left after some seconds, and is not in the history.
     each(box.querySelectorAll('a[data-leave]'), function (one) {
       setTimeout(function () { main().textContent = ''; location.replace(one.href); }, 1000 * one.getAttribute('data-leave'));
     });
+    // What is shown for some seconds, such as a payment on the screen for customers.
+    each(box.querySelectorAll('[data-again]'), function (one) { setTimeout(take, 1000 * one.getAttribute('data-again')); });
   }
   document.addEventListener('click', function (event) {
-    var target = event.target.closest ? event.target.closest('[data-copy],[data-print],[data-take],[data-press],[data-sound]') : null;
+    var target = event.target.closest ? event.target.closest('[data-copy],[data-print],[data-take]') : null;
     var menu = document.querySelector('[data-menu][open]');
     if (menu && !menu.contains(event.target)) { menu.open = false; }
     if (!target) { return; }
     if (target.hasAttribute('data-copy')) { copy(target); }
-    if (target.hasAttribute('data-press')) { press(target); }
-    if (target.hasAttribute('data-sound')) {
-      try { localStorage.setItem('dash-sound', loud() ? 'off' : 'on'); } catch (ignored) { return; }
-      target.setAttribute('aria-pressed', loud());
-      if (loud()) { chime(); }
-    }
     if (target.hasAttribute('data-print')) { window.print(); }
     if (target.hasAttribute('data-take')) { location.assign(here); }
-  });
-  // A second click while the first is on its way sends nothing; the server would do nothing twice either.
-  document.addEventListener('submit', function (event) {
-    // An answer within a second after it was shown was meant for what stood there before.
-    if (event.target.hasAttribute('data-sent') || event.target.closest('[data-calm]') && now() - shown < CALM) { event.preventDefault(); return; }
-    // The page is left now, so what its own post changes is no news for it: fetching it again would only delay the next page.
-    if (event.target.method === 'post') { event.target.setAttribute('data-sent', ''); stop(); }
   });
   // Single keys press what has `data-key`; a button that changes something only gets the focus. localStorage `dash-keys` = `off` ends it.
   document.addEventListener('keydown', function (event) {
@@ -190,10 +155,25 @@
   window.addEventListener('online', back);
   window.addEventListener('offline', function () { reached(false); });
   window.addEventListener('pageshow', function (event) {
-    each(document.querySelectorAll('form[data-sent]'), function (form) { form.removeAttribute('data-sent'); });
     if (event.persisted) { location.reload(); }
   });
   window.addEventListener('pagehide', stop);
+  // What the other scripts need: `put` shows the answer to a form, which may be a page that is shown once and fetches nothing.
+  window.momo = {
+    each: each, main: main, say: say, touched: touched, listen: listen, stop: stop,
+    fresh: function () { return now() - shown < CALM; },
+    put: function (page) {
+      var fresh = page.getElementById('main');
+      live = live && fresh.hasAttribute('data-fragment');
+      document.title = page.title;
+      main().innerHTML = fresh.innerHTML; shown = now();
+      swapped();
+      window.scrollTo(0, 0);
+      fresh = main().querySelector('[autofocus], [aria-invalid]');
+      if (fresh) { fresh.focus(); }
+      listen();
+    }
+  };
   dress(document);
   listen();
   if (live) { setInterval(tick, 1000); }

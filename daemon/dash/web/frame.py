@@ -73,8 +73,8 @@ class Look:
         for sheet in (FOLDER / "sheets").iterdir():
             # Only the pages that need it ask for it, in their block `head`.
             self._add(sheet.name, sheet.read_bytes(), b"text/css; charset=utf-8")
-        script = (FOLDER / "dash.js").read_bytes()
-        self._add("dash.js", script, b"text/javascript; charset=utf-8")
+        for script in ("dash.js", "form.js", "till.js"):
+            self._add(script, (FOLDER / script).read_bytes(), b"text/javascript; charset=utf-8")
         self._add("icon.svg", (FOLDER / "icons" / "icon.svg").read_bytes(), b"image/svg+xml")
         for size in (192, 512):
             icon = (FOLDER / "icons" / f"icon-{size}.png").read_bytes()

@@ -57,9 +57,9 @@ def is_own_machine(scope: Scope, address: str) -> bool:
     return own and not forwarded
 
 
-def cookie_of(scope: Scope, *, secure: bool) -> str:
+def cookie_of(scope: Scope, env: Env, *, secure: bool) -> str:
     """Return the token in the cookie, "" if there is none."""
-    name = sessions.cookie_name(secure=secure)
+    name = sessions.cookie_name(env.home, secure=secure)
     for part in header(scope, b"cookie").split(";"):
         found, _, token = part.strip().partition("=")
         if found == name:
@@ -108,9 +108,12 @@ def file_answer(look: Look, name: str, own: tuple[Header, ...]) -> PageResponse:
 
 
 def response(
-    env: Env, answer: Goto | Download | LivePart | Shown, html: str, *, secure: bool
+    scope: Scope, env: Env, answer: Goto | Download | LivePart | Shown, html: str, *, secure: bool
 ) -> PageResponse:
-    """Return an answer as it is sent; `html` is the filled page of a `Shown`."""
+    """Return an answer as it is sent; `html` is the filled page of a `Shown`.
+
+    The script that sends a form goes to the next page by itself, so that it need not load it twice.
+    """
     own = own_headers(env)
     if isinstance(answer, LivePart):
         return PageResponse(HTTPStatus.OK, answer.body, own, base=HEADERS, zipped=answer.zipped)
@@ -119,7 +122,7 @@ def response(
         headers = (*own, (b"content-disposition", disposition))
         return PageResponse(200, answer.body, headers, answer.content_type.encode(), HEADERS)
     if answer.cookie is not None:
-        cookie = sessions.set_cookie(answer.cookie, secure=secure)
+        cookie = sessions.set_cookie(env.home, answer.cookie, secure=secure)
         own = (*own, (b"set-cookie", cookie.encode()))
     if isinstance(answer, Shown):
         return PageResponse(answer.status, html.encode(), own, base=HEADERS)
@@ -127,9 +130,10 @@ def response(
     path = answer.path
     if answer.said:
         path += ("&" if "?" in path else "?") + f"said={answer.said}"
-    return PageResponse(
-        HTTPStatus.SEE_OTHER, b"", (*own, (b"location", path.encode())), base=HEADERS
-    )
+    by_script = header(scope, b"x-form") == "1"
+    status = HTTPStatus.OK if by_script else HTTPStatus.SEE_OTHER
+    to = b"x-goto" if by_script else b"location"
+    return PageResponse(status, b"", (*own, (to, path.encode())), base=HEADERS)
 
 
 def check_origin(scope: Scope) -> None:

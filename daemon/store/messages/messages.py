@@ -86,6 +86,17 @@ def page(
     )
 
 
+def with_text(reader: Reader, text: str, *, since: int, limit: int) -> list[Message]:
+    """Return the newest SMS since a time whose text holds this one."""
+    escaped = text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
+    return reader.every(
+        Message,
+        "SELECT m.* FROM messages m WHERE m.received_at >= :since AND m.body LIKE :text ESCAPE '\\' "
+        "ORDER BY m.received_at DESC, m.seq DESC LIMIT :limit",
+        {"since": since, "text": f"%{escaped}%", "limit": limit},
+    )
+
+
 def _total(reader: Reader, wanted: MessageFilter) -> int:
     """Return the number of messages of a list: from the kept totals, or counted in one index."""
     if wanted.sender is not None and wanted.since is None:

@@ -7,6 +7,7 @@ from msgspec import Struct
 from daemon.core.model import Payment, Transaction
 from daemon.store.engine import Reader
 from daemon.store.payments import search_index
+from daemon.store.payments.search_index import WORDS_MAX, amount_of
 from daemon.store.rows import Conditions
 from daemon.wire import Mode, TransactionStatus
 from parsers.reading import normalize_telco_id
@@ -47,7 +48,8 @@ class PaymentFilter(Struct, frozen=True):
         state: A key of `STATES`.
         since: First time of storage, microseconds.
         until: End of the time of storage, excluded.
-        search: A network ID, else text within a payer's name, number or network ID.
+        search: A network ID, else an amount, else words in any order within a payer's name, number, network ID or what the
+            payer typed.
         sort: A key of `SORTS`.
         after: Id of the payment after which the page starts.
         branch: At a hub, the name of a branch.
@@ -88,11 +90,13 @@ class Listed(Struct, frozen=True):
 def listed(reader: Reader, wanted: PaymentFilter, *, limit: int) -> tuple[list[Listed], bool]:
     """Return one page, and whether more payments follow."""
     if wanted.search:
-        exact = Conditions()
+        exact, of_amount = Conditions(), Conditions()
         exact.by("p.telco_transaction_id = :telco_id", telco_id=normalize_telco_id(wanted.search))
-        found = _page(reader, wanted, exact, limit)
-        if found[0]:
-            return found
+        of_amount.by("p.amount_minor = :minor", minor=amount_of(wanted.search))
+        for tried in (exact, of_amount) if of_amount.params else (exact,):
+            found = _page(reader, wanted, tried, limit)
+            if found[0]:
+                return found
         return _page(reader, wanted, _within(reader, wanted.search), limit)
     return _page(reader, wanted, Conditions(), limit)
 
@@ -110,11 +114,12 @@ def one(reader: Reader, payment_id: str) -> Listed | None:
 
 def _within(reader: Reader, text: str) -> Conditions:
     """Return the conditions of a text within a row, with the index of trigrams if the text is long enough for it."""
-    found = Conditions()
-    escaped = text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
-    fields = " OR ".join(f"p.{name} LIKE :text ESCAPE '\\'" for name in search_index.OF_PAYMENT)
-    found.by(f"({fields})", text=f"%{escaped}%")
-    match = search_index.match(text, None)
+    found, words = Conditions(), text.split()[:WORDS_MAX]
+    for place, word in enumerate(words):
+        escaped = word.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
+        tests = [f"p.{name} LIKE :text{place} ESCAPE '\\'" for name in search_index.OF_PAYMENT]
+        found.by(f"({' OR '.join(tests)})", **{f"text{place}": f"%{escaped}%"})
+    match = search_index.match(words, None)
     if match is not None:
         found.params["match"] = match
         last = search_index.indexed(reader).payment_seq

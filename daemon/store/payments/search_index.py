@@ -7,6 +7,7 @@ Rows are added in batches, some time after they were written, so that no payment
 cursor are read one by one (docs/decisions/0014-search-exact-identifiers-in-indexes-and-text-in-trigrams.md).
 """
 
+import re
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
@@ -14,6 +15,8 @@ from msgspec import Struct
 
 from daemon.store.engine import Reader, Tx
 from daemon.store.rows import json_ids
+from parsers.money import read_money
+from parsers.pasted import plain_amount
 
 OF_TRANSACTION: Final = (
     "svc_code",
@@ -22,10 +25,15 @@ OF_TRANSACTION: Final = (
     "description",
     "phone_number",
 )
-OF_PAYMENT: Final = ("telco_transaction_id", "payer_name", "payer_phone")
+OF_PAYMENT: Final = ("telco_transaction_id", "payer_name", "payer_phone", "reference_text")
 BATCH: Final = 50
 """Rows of each table that one commit adds; it takes 4 ms."""
 GRAM: Final = 3
+WORDS_MAX: Final = 5
+_AMOUNT: Final = re.compile(r"[0-9]{1,7}(?:[.,][0-9]{1,2})?", re.ASCII)
+_CURRENCY: Final = re.compile(
+    r"(?:ghs|gh\u20b5|gh\u00a2|\u20b5|cedis?)\s*|\s*(?:ghs|cedis?)$", re.IGNORECASE
+)
 _PHONE_DIGITS: Final = 7
 """The last digits of a number: nearly all numbers have the same first ones."""
 _MERGED: Final = 100
@@ -61,15 +69,27 @@ def indexed(reader: Reader) -> Indexed:
     return Indexed(transaction_seq, payment_seq, in_tables=reader.is_postgresql)
 
 
-def match(text: str, dialled: str | None) -> str | None:
-    """Return the index's query for the rows that may contain a text, or a phone number that begins with `dialled`.
+def match(words: Sequence[str], dialled: str | None) -> str | None:
+    """Return the index's query for the rows that may contain all words, or a phone number that begins with `dialled`.
 
-    None if the text is too short for the index.
+    None if every word is too short for the index.
     """
-    if len(text) < GRAM or "\0" in text:
+    long = [word for word in words if len(word) >= GRAM]
+    if not long or any("\0" in word for word in words):
         return None
-    ends = [text] if dialled is None else [text, dialled[-_PHONE_DIGITS:]]
-    return " OR ".join(f"({_all_of(one)})" for one in ends)
+    found = " AND ".join(_all_of(word) for word in long)
+    return (
+        f"({found})" if dialled is None else f"({found}) OR ({_all_of(dialled[-_PHONE_DIGITS:])})"
+    )
+
+
+def amount_of(text: str) -> int | None:
+    """Return the amount in pesewas that a text means, such as `12.50`, `12,5` or `GHS 1,200.00`; None if it is none."""
+    bare = plain_amount(_CURRENCY.sub("", text.strip()))
+    if _AMOUNT.fullmatch(bare) is None:
+        return None
+    found = read_money(bare.replace(",", "."), currency="GHS")
+    return None if found is None else found.minor
 
 
 def rows(of_transaction: str, of_payment: str) -> Sequence[tuple[str, str]]:

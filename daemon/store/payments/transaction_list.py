@@ -35,6 +35,11 @@ _NAMED: Final = f"""
     UNION SELECT t.seq FROM transactions t WHERE t.client_reference = :named
     UNION SELECT t.seq FROM {_PAID} AND p.telco_transaction_id = :telco_id AND p.double_of IS NULL
     UNION SELECT t.seq FROM {_PAID} AND p.telco_transaction_id = :telco_id AND p.double_of IS NOT NULL"""
+_OF_AMOUNT: Final = f"""
+    SELECT t.seq FROM {_PAID} AND p.mode IN ('live', 'test') AND p.amount_minor = :minor
+    UNION SELECT t.seq FROM transactions t WHERE t.mode IN ('live', 'test') AND t.origin = 'request' AND t.expected_minor = :minor
+    AND t.status IN ('PENDING', 'PARTIAL', 'OVERPAID', 'EXPIRED', 'MANUAL_REVIEW', 'CANCELLED') AND t.merged_into IS NULL"""
+"""The paid ones are found by what was received; an order that is paid as asked has the same amount."""
 _LIKE_A_NAME: Final = re.compile(r"(?=.*[0-9])\S{4,}", re.ASCII)
 """One word with a digit in it: a code, a network ID, an order number, but not a customer's name."""
 _REFERENCE: Final = "'svc_trx_' || REPLACE(t.id, '-', '') LIKE :search ESCAPE '\\'"
@@ -64,14 +69,15 @@ class RowCondition(Struct, frozen=True):
 
 def is_indexed(text: str) -> bool:
     """Return whether the index of trigrams is of use for a text."""
-    return search_index.match(text, None) is not None
+    return search_index.match([text], None) is not None
 
 
 def search_steps(text: str, indexed: Indexed, *, in_few: bool) -> Iterator[SeqQuery | RowCondition]:
     """Yield the ways to search for a text, to be tried in turn until one has results.
 
     Text that starts with `svc_` is the start of a reference, or its two ends with `…` between them. One word with a
-    digit is first tried as a whole code, network ID or caller's own reference.
+    digit is first tried as a whole code, network ID or caller's own reference, then an amount as what was asked or received.
+    Several words are also looked for in any order.
 
     Args:
         text: The text to search for.
@@ -84,15 +90,20 @@ def search_steps(text: str, indexed: Indexed, *, in_few: bool) -> Iterator[SeqQu
     if _LIKE_A_NAME.fullmatch(text):
         params = {"code": plain_code(text), "named": text, "telco_id": normalize_telco_id(text)}
         yield SeqQuery(_NAMED, params)
-    params = {"search": f"%{_escaped(text)}%"}
-    dialled = e164_prefix(text)
-    if dialled is not None:
-        params["dialled"] = f"{dialled}%"
-    if in_few:
-        yield RowCondition(_held((*_OF_TRANSACTION, *_OF_PAYMENT), params), params)
-        return
-    match = None if indexed.in_tables else search_index.match(text, dialled)
-    yield _anywhere(params, match, indexed)
+    minor = search_index.amount_of(text)
+    if minor is not None:
+        yield SeqQuery(_OF_AMOUNT, {"minor": minor})
+    several = text.split()[: search_index.WORDS_MAX]
+    for words in [[text], several] if len(several) > 1 else [[text]]:
+        params = {f"search{place}": f"%{_escaped(word)}%" for place, word in enumerate(words)}
+        dialled = e164_prefix(text) if words == [text] else None
+        if dialled is not None:
+            params["dialled"] = f"{dialled}%"
+        if in_few:
+            yield RowCondition(_held((*_OF_TRANSACTION, *_OF_PAYMENT), params), params)
+            continue
+        match = None if indexed.in_tables else search_index.match(words, dialled)
+        yield _anywhere(params, match, indexed)
 
 
 def _anywhere(params: dict[str, Any], match: str | None, indexed: Indexed) -> SeqQuery:
@@ -110,10 +121,17 @@ def _anywhere(params: dict[str, Any], match: str | None, indexed: Indexed) -> Se
 
 
 def _held(columns: Iterable[str], params: Mapping[str, Any]) -> str:
-    tests = [f"{column} LIKE :search ESCAPE '\\'" for column in columns]
-    if "dialled" in params:
-        tests += [f"{column} LIKE :dialled" for column in columns if column in _PHONES]
-    return f"({' OR '.join(tests)})"
+    """Return the condition that the columns hold each text of the parameters."""
+    columns = tuple(columns)
+    found = []
+    for name in params:
+        if not name.startswith("search"):
+            continue
+        tests = [f"{column} LIKE :{name} ESCAPE '\\'" for column in columns]
+        if "dialled" in params:
+            tests += [f"{column} LIKE :dialled" for column in columns if column in _PHONES]
+        found.append(f"({' OR '.join(tests)})")
+    return f"({' AND '.join(found)})"
 
 
 def _reference(text: str) -> SeqQuery | RowCondition:
@@ -514,14 +532,30 @@ def events_with_transactions(
     return joined
 
 
+_MADE: Final = (
+    f"SELECT t.*, p.* FROM {JOINED} WHERE t.mode = 'live' AND t.origin = 'request' AND t.merged_into IS NULL "
+    "AND t.created_with = 'session' AND EXISTS (SELECT 1 FROM events e "
+    "WHERE e.transaction_seq = t.seq AND e.type = 'transaction.created' "
+    "AND (e.actor = :actor OR :actor IS NULL AND e.actor LIKE 'user:%')) "
+)
+
+
 def made_by(reader: Reader, actor: str | None, *, since: int, limit: int) -> list[Found]:
     """Return the newest transactions that a user made, such as `user:ama`, or with None any user."""
-    return found_by(
-        reader,
-        f"SELECT t.*, p.* FROM {JOINED} WHERE t.mode = 'live' AND t.origin = 'request' AND t.merged_into IS NULL "
-        "AND t.created_at >= :since AND t.created_with = 'session' AND EXISTS (SELECT 1 FROM events e "
-        "WHERE e.transaction_seq = t.seq AND e.type = 'transaction.created' "
-        "AND (e.actor = :actor OR :actor IS NULL AND e.actor LIKE 'user:%')) "
-        "ORDER BY t.created_at DESC, t.seq DESC LIMIT :limit",
-        {"actor": actor, "since": since, "limit": limit},
+    sql = f"{_MADE} AND t.created_at >= :since ORDER BY t.created_at DESC, t.seq DESC LIMIT :limit"
+    return found_by(reader, sql, {"actor": actor, "since": since, "limit": limit})
+
+
+def open_of(reader: Reader, actor: str, *, now: int, limit: int) -> list[Found]:
+    """Return the newest transactions of a user that wait for a payment or are being checked."""
+    sql = (
+        f"{_MADE} AND t.status IN ('PENDING', 'MANUAL_REVIEW') AND (t.status = 'MANUAL_REVIEW' OR t.expires_at > :now) "
+        "ORDER BY t.created_at DESC, t.seq DESC LIMIT :limit"
     )
+    return found_by(reader, sql, {"actor": actor, "now": now, "limit": limit})
+
+
+def paid_of(reader: Reader, actor: str, *, since: int, limit: int) -> list[Found]:
+    """Return the transactions of a user that were paid last."""
+    sql = f"{_MADE} AND t.completed_at >= :since ORDER BY t.completed_at DESC, t.seq DESC LIMIT :limit"
+    return found_by(reader, sql, {"actor": actor, "since": since, "limit": limit})

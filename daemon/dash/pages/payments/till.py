@@ -14,7 +14,7 @@ from daemon.core.model import PaymentMethod
 from daemon.core.names import group_digits, national_format, network_of, provider_name
 from daemon.core.payments.checkout import MONEY, CheckoutFacts, CheckoutScreen
 from daemon.core.payments.payer_texts import first_step
-from daemon.dash.parts.order import TONES, CustomerOrder, facts_of, menus, order_of, state_of
+from daemon.dash.parts.order import TONES, facts_of, menus, order_of, state_of, time_left
 from daemon.dash.web.visit import Goto, Outcome, Shown, Visit
 from daemon.dash.web.words import Words
 from daemon.flows.payments import cancel_expire, initialize
@@ -24,7 +24,6 @@ from daemon.store.engine import Reader
 from daemon.store.lines import payment_methods
 from daemon.store.payments import payment_list, transaction_list
 from daemon.store.payments.payment_list import Listed, PaymentFilter
-from daemon.store.payments.transaction_list import Found
 from daemon.wire import ErrorCode, ShopRole
 from parsers.money import read_api_amount, read_money, render
 from parsers.pasted import plain_amount
@@ -36,25 +35,34 @@ RECENT_US: Final = 2 * HOUR_US
 SCREEN_US: Final = 30 * MINUTE_US
 """The screen for customers shows an order that is not older."""
 SCREEN_PAID_US: Final = 45 * SECOND_US
-"""How long it shows that one was paid."""
+"""How long it shows that one was paid, if nobody else waits."""
+SCREEN_NEXT_S: Final = 5
+"""How long it shows that one was paid while another customer waits."""
+OPEN_SHOWN: Final = 50
+PAID_US: Final = 10 * MINUTE_US
+"""How long a line at the top tells that an order was paid."""
+PRODUCTS_SHOWN: Final = 24
+KEYS: Final = ("1", "2", "3", "<", "4", "5", "6", "C", "7", "8", "9", ".", "0", "00")
 CURRENCY: Final = "GHS"
+_WAITING: Final = frozenset({CheckoutScreen.WAITING, CheckoutScreen.CHECKING})
 PAPERS: Final = ("80", "58", "a4")
 POSTER_PAPERS: Final = ("a4", "a5", "a6")
 
 
 async def show(visit: Visit) -> Shown:
     """Show the keypad."""
-    recent, handed = await visit.env.store.read(
-        lambda reader: (_recent(reader, visit), _handed(reader, visit))
+    mine, handed = await visit.env.store.read(
+        lambda reader: (_own(reader, visit), _handed(reader, visit))
     )
     typed = {name: visit.form.get(name, "").strip() for name in ("amount", "phone", "description")}
     values = {
         "handed": handed,
         # The form as it was typed; a new one sends the SMS.
         "asked": {**typed, "sms": "sms" in visit.form or not visit.form},
-        "keys": ("1", "2", "3", "4", "5", "6", "7", "8", "9", ".", "0", "<"),
+        "keys": KEYS,
+        "products": products(visit.env.config.till.products),
         "currency": CURRENCY,
-        **_recent_values(visit, recent),
+        **mine,
     }
     return Shown("till/till.html", values)
 
@@ -65,17 +73,17 @@ async def make(visit: Visit) -> Outcome:
     money = read_money(typed, currency=CURRENCY)
     # The limits are those of the API.
     minor = None if money is None else read_api_amount(render(money.minor, CURRENCY), CURRENCY)
-    phone = read_phone(visit.form.get("phone", "").strip())
+    typed_phone = visit.form.get("phone", "").strip()
+    phone = read_phone(typed_phone)
     description = visit.form.get("description", "").strip()
     if minor is None:
         visit.fail("amount", "till_amount_wrong")
-    if phone is None:
+    if typed_phone and phone is None:
         visit.fail("phone", "till_phone_wrong")
     if len(description) > DESCRIPTION_CHARACTERS_MAX or not description.isprintable():
         visit.fail("description", "till_description_wrong")
     visit.check()
     assert minor is not None, "an error was noted"
-    assert phone is not None, "an error was noted"
     request = InitializeRequest(
         amount_minor=minor,
         currency=CURRENCY,
@@ -94,20 +102,24 @@ async def make(visit: Visit) -> Outcome:
 
 async def show_order(visit: Visit) -> Shown:
     """Show one transaction, big, until it is paid."""
-
-    def read(reader: Reader) -> tuple[CheckoutFacts, Sequence[Found]]:
-        return facts_of(reader, visit.places["id"]), _recent(reader, visit)
-
-    facts, recent = await visit.env.store.read(read)
+    facts, mine = await visit.env.store.read(
+        lambda reader: (facts_of(reader, visit.places["id"]), _own(reader, visit))
+    )
     order = order_of(visit, facts)
+    amount = visit.money_text(order.view.amount, order.view.currency)
+    shop = visit.shop.name if visit.shop is not None else "momo"
     return Shown(
         "till/order.html",
         {
             "order": order,
             "problem": visit.errors.get("order", ""),
-            **_recent_values(visit, recent),
+            "public": bool(visit.env.config.http.public_base_url),
+            "share": visit.words("till_share_text", amount=amount, shop=shop, address=order.page),
+            "may_send": order.transaction.phone_number is not None
+            and visit.may(Operation.SEND_CODE),
+            **mine,
         },
-        f"{order.view.code} · {visit.money_text(order.view.amount, order.view.currency)}",
+        f"{order.view.code} · {amount}",
     )
 
 
@@ -154,20 +166,46 @@ async def show_screen(visit: Visit) -> Shown:
 
     found, methods = await visit.env.store.read(read)
     orders = [order_of(visit, facts) for facts in found]
-    order = next((one for one in orders if _is_on_screen(one, visit.now)), None)
-    values = {"order": order, "methods": [one for one in methods if one.is_active]}
+    waiting = [one for one in orders if one.view.screen in _WAITING]
+    # A paid order is shown first, for a short time, and then the next one that waits.
+    shown_us = SCREEN_NEXT_S * SECOND_US if waiting else SCREEN_PAID_US
+    paid = [
+        one
+        for one in orders
+        if one.view.screen in MONEY and visit.now - (one.transaction.completed_at or 0) < shown_us
+    ]
+    values = {
+        "order": next(iter([*paid, *waiting]), None),
+        "again_s": SCREEN_NEXT_S + 1 if paid else 0,
+        "methods": [one for one in methods if one.is_active],
+    }
     return Shown("till/screen.html", values)
 
 
-def _is_on_screen(order: CustomerOrder, now: int) -> bool:
-    if order.view.screen in MONEY:
-        return now - (order.transaction.completed_at or 0) < SCREEN_PAID_US
-    return order.view.screen in {CheckoutScreen.WAITING, CheckoutScreen.CHECKING}
+def products(rows: Sequence[str]) -> list[tuple[str, str]]:
+    """Return the name and the price of each product button, from settings such as `Rice 1 kg = 12.50`."""
+    found = [row.rpartition("=") for row in rows]
+    return [(name.strip(), price.strip()) for name, _, price in found[:PRODUCTS_SHOWN]]
 
 
-def _recent(reader: Reader, visit: Visit) -> Sequence[Found]:
-    since = visit.now - RECENT_US
-    return transaction_list.made_by(reader, visit.caller.name, since=since, limit=RECENT)
+def _own(reader: Reader, visit: Visit) -> dict[str, object]:
+    """Return the orders of this user: those that wait, those that were just paid, and the latest that ended."""
+    name, now = visit.caller.name, visit.env.times().lower_bound_us
+    waiting = transaction_list.open_of(reader, name, now=now, limit=OPEN_SHOWN + 1)
+    paid = transaction_list.paid_of(reader, name, since=visit.now - PAID_US, limit=RECENT)
+    latest = transaction_list.made_by(reader, name, since=visit.now - RECENT_US, limit=2 * RECENT)
+    states = [(one, state_of(one, now)) for one, _ in latest]
+    return {
+        "open_orders": [
+            (one, state_of(one, now), time_left(visit, one.expires_at or 0))
+            for one, _ in waiting[:OPEN_SHOWN]
+        ],
+        "more_open": len(waiting) > OPEN_SHOWN,
+        "paid": [(one, state_of(one, now), payment) for one, payment in paid],
+        "recent": [row for row in states if row[1] not in {"open", "review"}][:RECENT],
+        "tones": TONES,
+        "may_cancel": visit.may(Operation.CANCEL_TRANSACTION),
+    }
 
 
 def _handed(reader: Reader, visit: Visit) -> Sequence[Listed]:
@@ -176,14 +214,6 @@ def _handed(reader: Reader, visit: Visit) -> Sequence[Listed]:
         return ()
     wanted = PaymentFilter(state="handed", since=visit.now - RECENT_US)
     return payment_list.listed(reader, wanted, limit=RECENT)[0]
-
-
-def _recent_values(visit: Visit, recent: Sequence[Found]) -> dict[str, object]:
-    return {
-        "recent": [(one, state_of(one, visit.env.times().lower_bound_us)) for one, _ in recent],
-        "tones": TONES,
-        "may_cancel": visit.may(Operation.CANCEL_TRANSACTION),
-    }
 
 
 async def show_poster(visit: Visit) -> Shown:
