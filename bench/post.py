@@ -24,8 +24,8 @@ from _receiver import ReceiverProcess
 from daemon.core.webhooks.signing import AttemptMetadata, headers, make_secret
 from daemon.sender.address_guard import AddressPolicy
 from daemon.sender.connect import connect_socket
+from daemon.sender.connection import SocketStream, open_stream
 from daemon.sender.https import Sender, ssl_context
-from daemon.sender.streams import SocketStream, open_stream
 
 GOAL = 2.8
 WARM_UP = 200

@@ -28,15 +28,14 @@ from daemon.flows.payments import texts
 from daemon.flows.upkeep import machine, notices
 from daemon.flows.upkeep.notices import OwnerSms
 from daemon.loops import watchdog
-from daemon.loops.certificate import CertificateLoop
 from daemon.loops.deliveries import DeliverLoop
 from daemon.loops.every_minute import run_every_minute
 from daemon.loops.faults import FaultLoop, beat, check_database, until_cut_off, until_writer_ends
 from daemon.loops.held_messages import settle_held_messages
-from daemon.loops.keep_awake import KeepAwakeLoop
 from daemon.loops.keep_running import find_damage, keep_running, note_work, set_aside
 from daemon.loops.lines.ports import Ports, SimulatedPhones
 from daemon.loops.link import HubLinkLoop
+from daemon.loops.machine import CertificateLoop, KeepAwakeLoop
 from daemon.loops.message_journal import copy_messages, open_message_journal, recover_messages
 from daemon.loops.notices import NoticeLoop
 from daemon.loops.receiving import note_signals

@@ -25,7 +25,7 @@ from daemon.sender.address_guard import (
     check_url,
     parse_address,
 )
-from daemon.sender.streams import CLOCK, ExchangeError, ExchangeTimeout
+from daemon.sender.connection import CLOCK, ExchangeError, ExchangeTimeout
 
 Connector = Callable[[str, int], Awaitable[socket.socket]]
 """`await connector(address, port)` returns a connected, non-blocking TCP socket; raises OSError."""

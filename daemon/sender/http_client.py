@@ -21,7 +21,7 @@ from daemon.core.limits import SECOND_US
 from daemon.core.webhooks.delivery import DeliveryError
 from daemon.sender.address_guard import AddressPolicy
 from daemon.sender.connect import Dialer, SystemResolver, connect_socket
-from daemon.sender.streams import ExchangeError
+from daemon.sender.connection import ExchangeError
 from daemon.sender.transport import WHOLE_S, Transport
 
 ANSWER_BYTES_MAX: Final = 8 * 1024 * 1024

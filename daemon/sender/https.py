@@ -31,7 +31,7 @@ from daemon.sender.address_guard import (
     check_url,
 )
 from daemon.sender.connect import Connector, DatedContext, Dialer, SystemResolver, connect_socket
-from daemon.sender.streams import ExchangeError
+from daemon.sender.connection import ExchangeError
 from daemon.sender.transport import WHOLE_S, Transport
 from parsers.times import to_us
 

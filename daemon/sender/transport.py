@@ -14,10 +14,17 @@ from typing import Final
 import httpx
 
 from daemon.core.webhooks.delivery import DeliveryError
-from daemon.sender import streams
+from daemon.sender import connection as connections
 from daemon.sender.connect import HTTPS_PORT, Dialer
-from daemon.sender.connection import ExchangeLimits, HttpConnection, Origin, encode
-from daemon.sender.streams import ExchangeError, ExchangeTimeout, open_stream
+from daemon.sender.connection import (
+    ExchangeError,
+    ExchangeLimits,
+    ExchangeTimeout,
+    HttpConnection,
+    Origin,
+    encode,
+    open_stream,
+)
 
 WARM_CONNECTIONS_MAX: Final = 64
 """Open connections without a request; each takes 0.3 MB."""
@@ -132,7 +139,7 @@ class Transport(httpx.AsyncBaseTransport):
         if not connection.is_reusable():
             connection.stream.abort()
             return
-        connection.kept_at = streams.CLOCK.boottime()
+        connection.kept_at = connections.CLOCK.boottime()
         self._warm.append(connection)
         if len(self._warm) > WARM_CONNECTIONS_MAX:
             self._warm.pop(0).stream.abort()
@@ -154,7 +161,7 @@ class Transport(httpx.AsyncBaseTransport):
 
     def _is_old(self, connection: HttpConnection) -> bool:
         # Boot time includes sleep of the machine, after which the peer and routers have dropped the connection.
-        now = streams.CLOCK.boottime()
+        now = connections.CLOCK.boottime()
         return (
             now - connection.stream.opened_at > self._age_s_max
             or now - connection.kept_at > self._idle_s_max

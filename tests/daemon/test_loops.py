@@ -28,12 +28,10 @@ from daemon.flows.lines import receiving as receiving_flow
 from daemon.flows.upkeep import machine
 from daemon.flows.upkeep import notices as notices_flow
 from daemon.loops import (
-    certificate,
     connectivity,
     deliveries,
     every_minute,
     held_messages,
-    keep_awake,
     keep_running,
     link,
     message_journal,
@@ -42,6 +40,7 @@ from daemon.loops import (
     watched_files,
 )
 from daemon.loops import faults as fault_loop
+from daemon.loops import machine as machine_loops
 from daemon.loops import receiving as receiving_loops
 from daemon.loops.connectivity import Connectivity
 from daemon.loops.lines import modems, ports
@@ -91,9 +90,9 @@ LOOPS: dict[str, tuple[Any, str]] = {
     "watchdog": (watchdog.Watchdog, "look"),
     "faults": (fault_loop.FaultLoop, "look"),
     "self check": (machine, "watch_database"),
-    "awake": (keep_awake.KeepAwakeLoop, "look"),
+    "awake": (machine_loops.KeepAwakeLoop, "look"),
     "signals": (receiving_loops, "note_once"),
-    "certificate": (certificate.CertificateLoop, "look"),
+    "certificate": (machine_loops.CertificateLoop, "look"),
     "files": (watched_files.WatchedFiles, "_look"),
 }
 """Each loop, and what it calls in each of its turns."""
@@ -109,9 +108,9 @@ PAUSES = (
     (watchdog, "CHECK_S"),
     (fault_loop, "LOOK_S"),
     (fault_loop, "CHECK_EVERY_S"),
-    (keep_awake, "CHECK_S"),
+    (machine_loops, "CHECK_S"),
     (receiving_loops, "EVERY_S"),
-    (certificate, "LOOK_S"),
+    (machine_loops, "CERTIFICATE_LOOK_S"),
     (watched_files, "LOOK_S"),
     (deliveries, "REREAD_S"),
     (link, "REST_S"),

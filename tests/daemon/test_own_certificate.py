@@ -14,7 +14,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from msgspec.structs import replace
 
 from daemon.api.http.listeners import ListenError, split_address
-from daemon.loops.certificate import CertificateLoop
+from daemon.loops.machine import CertificateLoop
 from daemon.runtime import own_certificate
 from daemon.runtime.config import Config, Http
 from daemon.runtime.log import Log

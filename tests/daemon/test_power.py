@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from daemon.core.upkeep.self_check import AwakeState
-from daemon.loops.keep_awake import RETRY_S, KeepAwakeLoop
+from daemon.loops.machine import RETRY_S, KeepAwakeLoop
 from daemon.runtime.config import Config, Power
 from daemon.runtime.log import Log
 from daemon.runtime.power import InhibitRefused, SleepInhibitor, on_mains

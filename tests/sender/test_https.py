@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from daemon.core.limits import ANSWER_BYTES_MAX, ANSWER_KEPT_BYTES_MAX
 from daemon.core.webhooks.delivery import AttemptOutcome, DeliveryError
-from daemon.sender import connect, https, streams
+from daemon.sender import connect, connection, https
 from daemon.sender.https import Sender
 from tests.fakes.clock import FakeClock
 from tests.fakes.receiver import DROP, HANG, Answer, Receiver
@@ -128,7 +128,7 @@ async def test_a_connection_that_slept_with_the_machine_is_not_reused(
     receiver: Receiver, make_sender: MakeSender, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     clock = FakeClock()
-    monkeypatch.setattr(streams, "CLOCK", clock)
+    monkeypatch.setattr(connection, "CLOCK", clock)
     sender = make_sender()
     for asleep_s in (0.0, 30.0, https.CHECK_S):
         clock.sleep(asleep_s)  # the monotonic hand stands still

@@ -22,7 +22,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 
 from daemon import wire
 from daemon.core.branches.public_key import spki_of_pem
-from daemon.sender import http_client, streams
+from daemon.sender import connection, http_client
 from daemon.sender.http_client import HttpClient
 from daemon.sender.hub_client import HubClient, HubRefusalError, HubUnreachableError, address_fault
 from tests.fakes.clock import FakeClock
@@ -222,7 +222,7 @@ async def test_a_connection_that_slept_with_the_machine_is_not_used_again(
     hub: Receiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     clock = FakeClock()
-    monkeypatch.setattr(streams, "CLOCK", clock)
+    monkeypatch.setattr(connection, "CLOCK", clock)
     async with client_of(hub) as client:
         await connections_of(client, hub, 1)
         clock.sleep(http_client.KEPT_S)

@@ -10,9 +10,9 @@ from daemon.core.branches.public_key import spki_of_pem
 from daemon.core.webhooks.delivery import DeliveryError
 from daemon.sender.address_guard import PUBLIC_ONLY, AddressPolicy
 from daemon.sender.connect import Dialer, SystemResolver, connect_socket
+from daemon.sender.connection import ExchangeError, ExchangeTimeout
 from daemon.sender.http_client import InboxError, post_again
 from daemon.sender.hub_client import HubClient, HubUnreachableError
-from daemon.sender.streams import ExchangeError, ExchangeTimeout
 from daemon.sender.transport import Transport
 from tests.fakes.receiver import Answer, Receiver
 from tests.fakes.signed_webhook import MakeSender, post, summary

@@ -16,7 +16,7 @@ from typing import Final
 from daemon.core.webhooks.delivery import AttemptOutcome, DeliveryError
 from daemon.sender.address_guard import PUBLIC_ONLY
 from daemon.sender.connect import Dialer
-from daemon.sender.streams import ExchangeError
+from daemon.sender.connection import ExchangeError
 from tests.fakes.receiver import verify
 from tests.simulation.simulated_time import SimulatedClock
 
