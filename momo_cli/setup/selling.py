@@ -13,7 +13,6 @@ from momo_cli.show.words import phone
 from momo_cli.socket.client import Client
 from momo_cli.text import at, clean
 from momo_cli.views.lines import agrees_to_network, ignore_sim
-from momo_cli.views.simulated_payment import simulate_sms
 
 PROVIDERS: Final = {"mtn": "momo_mtn", "telecel": "momo_telecel", "at": "momo_at"}
 _WRONG_URL: Final = (ErrorCode.URL_NOT_ALLOWED, ErrorCode.VALIDATION_ERROR)
@@ -155,7 +154,8 @@ def practice(setup: Setup) -> Row:
     transaction = setup.client.call(
         "POST", Path.INITIALIZE, body=body, idempotency_key=system.new_key(), sandbox=True
     ).data
-    paid = simulate_sms(setup.client, {"reference": transaction["reference"]}).data
+    body = {"reference": transaction["reference"]}
+    paid = setup.client.call("POST", Path.TEST_PAYMENTS, body=body, sandbox=True).data
     status = at(paid, "transaction.status")
     took_s = system.monotonic() - started
     if status != "SUCCESS":

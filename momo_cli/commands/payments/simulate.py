@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any, Final
 
-from daemon.wire import Path
+from daemon.wire import MessageState, Path
 from momo_cli import system
 from momo_cli.errors import usage
 from momo_cli.frame.command import command
@@ -13,13 +13,19 @@ from momo_cli.inputs.typed_values import amount_of, only_given, read_text
 from momo_cli.listener import VIEW as WEBHOOKS_VIEW
 from momo_cli.listener import PostResult, Webhook, listen
 from momo_cli.service.daemon_program import exec_daemon
-from momo_cli.show.answer import Answer, Row
+from momo_cli.show.answer import Answer, Row, view_of
 from momo_cli.show.terminal import Terminal
-from momo_cli.socket.client import Client, path_of
-from momo_cli.text import clean
-from momo_cli.views.simulated_payment import SIMULATED_VIEW, simulate_sms, simulated_answer
+from momo_cli.show.words import money, state, styled
+from momo_cli.socket.client import Client, Reply, path_of
+from momo_cli.text import at, clean
 from momo_cli.views.transactions import find_transaction
 
+_VIEW: Final = view_of(
+    "message_id=message.id message_state=message.state reference=transaction.reference",
+    "status=transaction.status actual_amount=transaction.actual_amount review_id=review.id",
+    "review_reason=review.reason",
+    id="message.id",
+)
 _STRANGER: Final = "+233241112222"
 """An ordinary number, as the sender of a forged receipt."""
 _LETTERS: Final = "23456789ABCDEFGHJKMNPQRSTUVWXYZ"
@@ -27,7 +33,7 @@ _ERRORS: Final = {"timeout": "timeout", "drop": "connection_reset"}
 _COUNT_MAX: Final = 200
 
 
-@command("simulate payment", view=SIMULATED_VIEW)
+@command("simulate payment", view=_VIEW)
 def payment(
     client: Client,
     terminal: Terminal,
@@ -81,7 +87,7 @@ def payment(
             body["reference_text"] = code[:2] + _LETTERS[place] + code[3:]
     if count > 1:
         return Answer(rows=_many(client, body, count, pause_s), stream=True, summary=True)
-    return simulated_answer(client, terminal, body)
+    return _answer(client, terminal, body)
 
 
 def _provider(network: str) -> str:
@@ -92,7 +98,7 @@ def _many(client: Client, body: dict[str, Any], count: int, pause_s: float) -> I
     for number in range(count):
         if number:
             system.sleep(pause_s)
-        yield simulate_sms(client, body).data
+        yield _sms(client, body).data
 
 
 @command("simulate endpoint", view=WEBHOOKS_VIEW)
@@ -137,7 +143,7 @@ def _attempts(
             terminal.note(f"A failing endpoint: {id_}. Ctrl-C ends it.")
             # Not earlier: payments made while no listener is connected are delivered late, as after an outage.
             for _ in range(count):
-                simulate_sms(client, {"amount": "1.00"})
+                _sms(client, {"amount": "1.00"})
             continue
         yield row
         if number == count:
@@ -155,7 +161,7 @@ def _heard(fail: str) -> PostResult:
     raise usage("--fail: a status from 300 to 599, timeout or drop")
 
 
-@command("simulate sms", view=SIMULATED_VIEW)
+@command("simulate sms", view=_VIEW)
 def sms(
     client: Client,
     terminal: Terminal,
@@ -181,7 +187,7 @@ def sms(
     if line is not None:
         rows = client.get(Path.PAYMENT_METHODS).data or ()
         body["provider"] = find_match(line, rows, METHODS)["provider"]
-    return simulated_answer(client, terminal, body)
+    return _answer(client, terminal, body)
 
 
 @command("demo")
@@ -194,3 +200,44 @@ def demo(terminal: Terminal, keep: bool = flag("Leave the shop running.")) -> An
         momo demo --keep
     """
     exec_daemon(terminal, "demo", *(["--keep"] if keep else []))
+
+
+def _sms(client: Client, body: dict[str, Any]) -> Reply:
+    """Let the sandbox receive one simulated SMS."""
+    return client.call("POST", Path.TEST_PAYMENTS, body=body, sandbox=True)
+
+
+def _answer(client: Client, terminal: Terminal, body: dict[str, Any]) -> Answer:
+    """Let the sandbox receive one simulated SMS, and return the answer with the result."""
+    reply = _sms(client, body)
+    message = reply.data.get("message") or {}
+    status, sender = styled(state(message.get("state")), terminal), clean(message.get("sender"))
+    found = [
+        f"{status}  from {sender}  {terminal.style('(simulated: no real money)', 'dim')}",
+        *(f"  {clean(line)}" for line in str(message.get("body") or "").splitlines()),
+    ]
+    paid = reply.data.get("transaction")
+    if paid:
+        amount = money(paid.get("actual_amount"), paid.get("currency"))
+        kind = "transaction" if paid.get("origin") == "request" else "new transaction"
+        target = f"→ {kind} {clean(paid.get('reference'))}"
+        found.append(f"{target}  {styled(state(paid.get('status')), terminal)}  {amount}".rstrip())
+    named = reply.data.get("request")
+    if named and at(reply.data, "transaction.reference") != named.get("reference"):
+        status = styled(state(named.get("status")), terminal)
+        found.append(f"→ transaction {clean(named.get('reference'))}  {status}, not paid by it")
+    if reply.data.get("review"):
+        why = at(reply.data, "review.why") or at(reply.data, "review.reason")
+        found.append(f"→ held for review: {clean(why)}")
+    return Answer(*reply.parts, lines=found, next=_next(reply.data))
+
+
+def _next(row: Row) -> list[str]:
+    """Return the commands to type next."""
+    if row.get("review"):
+        return [f"momo review show {at(row, 'review.id')}"]
+    if at(row, "transaction.reference"):
+        return [f"momo tx show {at(row, 'transaction.reference')} --events"]
+    if at(row, "message.state") == MessageState.UNPARSED:
+        return ["momo messages list --state unparsed"]
+    return []

@@ -48,6 +48,8 @@ _PER_PAGE_MAX: Final = 100
 _EVENTS_VIEW: Final = view_of("id at type actor text payment_id message_id")
 _LIMIT_MAX: Final = 500
 _SENT_MAX: Final = 200
+_NOTIFY: Final = "notify-send"
+_NOTIFY_S: Final = 5.0
 _WATCH_VIEW: Final = view_of(
     "id event reference=data.reference svc_code=data.svc_code status=data.status",
     "actual_amount=data.actual_amount",
@@ -299,17 +301,39 @@ def _items(
 
 
 def _noticed(rows: Iterator[Row], terminal: Terminal) -> Iterator[Row]:
-    """Show a desktop notification for each row, after its line is written."""
-    from momo_cli.show.desktop_notify import notifier  # noqa: PLC0415  # only --notify needs it
+    """Ring the bell and run `notify-send`, if the desktop has it, for each row, after its line is written."""
+    import shutil  # noqa: PLC0415  # only --notify needs them
+    import subprocess  # noqa: PLC0415
 
-    notify = notifier(terminal)
+    environ = terminal.located.environ
+    program = shutil.which(_NOTIFY, path=environ.get("PATH"))
+    if program is None:
+        terminal.note(f"There is no {_NOTIFY} on this machine: only the bell rings.")
     for row in rows:
         yield row
+        if terminal.stderr.isatty():
+            terminal.stderr.write("\a")
+            terminal.stderr.flush()
+        if program is None:
+            continue
         amount = money(_of(row, "actual_amount", "expected_amount"), _of(row, "currency"))
         who = payer_text(_of(row, "payer.name", "payer_name"), None)
         parts = (amount, who, clean(_of(row, "svc_code")))
-        status = state(_of(row, "status")).text
-        notify(f"momo: {status}", " · ".join(part for part in parts if part) or clean(row["event"]))
+        title = f"momo: {clean(state(_of(row, 'status')).text)}"
+        sentence = clean(" · ".join(part for part in parts if part) or clean(row["event"]))
+        try:
+            subprocess.run(  # noqa: S603  # the desktop's own program
+                [program, "--app-name=momo", "--", title, sentence],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                env=environ,
+                timeout=_NOTIFY_S,
+                check=True,
+            )
+        except (OSError, subprocess.SubprocessError):
+            terminal.note(f"{_NOTIFY} does not work here: only the bell rings.")
+            program = None
 
 
 @command("tx wait", view=SHOW_VIEW)

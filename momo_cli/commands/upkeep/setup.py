@@ -1,12 +1,17 @@
-"""The command setup: set up this machine."""
+"""The command setup: make the shop, then the steps up to a first payment.
+
+Each step checks whether it is done, else applies the flags, else asks, once: a postponed step is recorded in
+`state/setup.json` and shown with the command for it. If a step fails, the next one still runs.
+"""
 
 import atexit
 import contextlib
 import os
 import shutil
 import sys
-from collections.abc import Mapping
-from typing import Final
+import textwrap
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
 
 from daemon.wire import UNSHOWN_NAME, ErrorCode, Path
 from momo_cli import exit_codes
@@ -15,21 +20,42 @@ from momo_cli.frame.command import command
 from momo_cli.inputs.parameters import HTTP_ADDRESS, NEW_PASSWORD_FILE, flag, option
 from momo_cli.inputs.typed_values import STDIN, new_password, only_given, read_password_file
 from momo_cli.service.daemon_program import VerbResult, machine_user, run_verb
-from momo_cli.setup import wizard as shown
-from momo_cli.setup.machine import let_caller_in
-from momo_cli.setup.step import Setup, SetupAnswers, read_answer_file, setup_answers
-from momo_cli.setup.wizard import TOTAL
-from momo_cli.show.answer import Answer, dumps, view_of
+from momo_cli.setup import machine, phone, selling
+from momo_cli.setup.step import Setup, SetupAnswers, outcome, read_answer_file, setup_answers
+from momo_cli.show.answer import Answer, Cell, Row, dumps, view_of
 from momo_cli.show.terminal import Terminal
-from momo_cli.show.words import counted, phone
+from momo_cli.show.words import counted, styled
+from momo_cli.show.words import phone as phone_text
 from momo_cli.socket.client import Client
-from momo_cli.text import at
+from momo_cli.text import at, clean
 
 _FIRST: Final = "momo init --help"
 _WELCOME: Final = """\
 Welcome to momo. A few questions, about five minutes.
 Ctrl-C stops at any time; momo setup continues from there.
 """
+_STEPS: Final[Mapping[str, tuple[str, Callable[[Setup], Row]]]] = {
+    "http": ("The address", machine.http),
+    "service": ("Start with the machine", machine.service),
+    "awake": ("Sleep", machine.keep_awake),
+    "daemon": ("The daemon", machine.daemon),
+    "modem": ("The phone", phone.modem),
+    "number": ("The number", selling.number),
+    "practice": ("A practice payment", selling.practice),
+    "first_payment": ("A test payment of real money", phone.first_payment),
+    "endpoint": ("Webhooks to your program", selling.endpoint),
+    "backup": ("A second copy of backups", machine.backup),
+}
+"""Each step by its id; creating the shop is the first one, before these."""
+_TOTAL: Final = len(_STEPS) + 1
+_ASK_THE_DAEMON: Final = frozenset({"modem", "number", "practice", "first_payment", "endpoint"})
+_MARKS: Final = {
+    "done": ("✓", "green"),
+    "skipped": ("—", "dim"),
+    "needs_action": ("!", "yellow"),
+    "failed": ("✗", "red"),
+}
+_SECRETS: Final = {"api_key": "API key", "test_api_key": "test API key", "webhook_secret": "webhook secret"}  # fmt: skip
 
 
 @command("setup", view=view_of("id status detail fix"))
@@ -97,7 +123,7 @@ def setup(
     new = not exists and not check
     guided = terminal.human and terminal.can_ask() and not check
     if guided:
-        title = terminal.style(f"\n1 of {TOTAL}  Your shop", "bold", message=True)
+        title = terminal.style(f"\n1 of {_TOTAL}  Your shop", "bold", message=True)
         terminal.note(_WELCOME + title)
     names = ("shop", "tz", "owner_email", "password_file")
     basics: dict[str, str | None] = {name: given.get(name) for name in names}
@@ -112,18 +138,18 @@ def setup(
     runs = client.alive()
     done = _create(client, terminal, basics, password, check=check)
     setup = Setup(client, terminal, answers, asks=guided, looks=check)
-    if (allowed := let_caller_in(setup)) is not None:
-        steps = at(done.body, "data.steps") or []
+    data: dict[str, Any] = dict(done.body.get("data") or {})
+    steps: list[Row] = data.get("steps") or []
+    if (allowed := machine.let_caller_in(setup)) is not None:
         steps.append({"id": "access", **allowed})
     if guided or check or answers.any:
-        answer = _guided(setup, done)
+        answer = _guided(setup, done, data, steps)
     else:
         added = _add_methods(client, terminal, answers)
-        data, steps = shown.parts_of(done.body)
         answer = Answer(
             dumps(done.body),
-            shown.setup_rows(data, steps),
-            lines=shown.setup_lines(terminal, data, steps),
+            _setup_rows(data, steps),
+            lines=_setup_lines(terminal, data, steps),
             next=[*([] if runs else ["momo daemon start"]), *added, _FIRST],
             exit_code=done.status,
         )
@@ -132,36 +158,97 @@ def setup(
     return answer
 
 
-def _guided(setup: Setup, done: VerbResult) -> Answer:
+def _guided(setup: Setup, done: VerbResult, data: dict[str, Any], steps: list[Row]) -> Answer:
     """Run the steps after the shop was made."""
     terminal = setup.terminal
-    data, steps = shown.parts_of(done.body)
     # The later steps know more about the phone.
     steps = [step for step in steps if step.get("id") != "modem"]
     for step in steps if setup.asks else ():
-        shown.tell_result(setup, step)
+        _tell_result(setup, step)
     try:
-        shown.run_steps(setup, steps)
+        _run_steps(setup, steps)
     except KeyboardInterrupt:
         # The keys and secrets exist already and are shown only once: now.
         end = "Stopped; momo setup continues from here."
-        lines = [*shown.secret_lines(terminal, data), "", end]
-        rows = shown.setup_rows(data, steps)
+        lines = [*_secret_lines(terminal, data), "", end]
+        rows = _setup_rows(data, steps)
         return Answer(done.text, rows, lines=lines, exit_code=exit_codes.INTERRUPTED)
     data["steps"] = steps
     bad = [step for step in steps if step["status"] in ("needs_action", "failed")]
-    lines = shown.secret_lines(terminal, data)
+    lines = _secret_lines(terminal, data)
     if not setup.asks:
-        lines = shown.setup_lines(terminal, data, steps)
+        lines = _setup_lines(terminal, data, steps)
     mark = terminal.style("!", "yellow") if bad else terminal.tick
     end = f"{mark} {counted(len(bad), 'step')} to go." if bad else f"{mark} momo is ready."
     return Answer(
         dumps({**done.body, "data": data}),
-        shown.setup_rows(data, steps),
+        _setup_rows(data, steps),
         lines=[*lines, "", end],
         next=[str(step["fix"]) for step in bad if step["fix"]] or [_FIRST, "momo status"],
         exit_code=exit_codes.FINDINGS if bad else exit_codes.OK,
     )
+
+
+def _run_steps(setup: Setup, results: list[Row]) -> None:
+    """Run all steps; append the result of each, in the form of the document of `momo setup`."""
+    for number, (name, (title, step)) in enumerate(_STEPS.items(), 2):
+        heads = (f"{number} of {_TOTAL}", title)
+        bold = [setup.terminal.style(text, "bold", message=True) for text in heads]
+        setup.say(f"\n{'  '.join(bold)}")
+        results.append({"id": name, **_done(setup, name, step)})
+        _tell_result(setup, results[-1])
+
+
+def _done(setup: Setup, name: str, step: Callable[[Setup], Row]) -> Row:
+    if name in _ASK_THE_DAEMON and not setup.client.alive():
+        if setup.looks:
+            detail = "Not known while the daemon does not run"
+            return outcome("skipped", detail, "momo daemon start")
+        # The step before has printed the reason and the next command.
+        return outcome("skipped", "Not done, because the daemon does not run")
+    try:
+        return step(setup)
+    except Failure as failure:
+        fix = failure.next[0] if failure.next else "momo setup"
+        return outcome("failed", failure.message or failure.code, fix)
+
+
+def _tell_result(setup: Setup, result: Row) -> None:
+    """Show the result of a step, and the command to type if it is not done."""
+    mark, style = _MARKS.get(str(result["status"]), ("?", ""))
+    said = setup.terminal.style(mark, style, message=True)
+    detail = clean(result.get("detail") or result["id"])
+    room = max(min(setup.terminal.width, 100) - 4, 20)
+    setup.say(f"  {said} " + "\n    ".join(textwrap.wrap(detail, room)))
+    if result.get("fix"):
+        setup.say(f"      {clean(result['fix'])}")
+
+
+def _setup_lines(terminal: Terminal, data: dict[str, Any], steps: Sequence[Row]) -> list[str]:
+    """Return a line for each step, with the command to type if it is not done; then the secrets."""
+    found = []
+    for step in steps:
+        mark = styled(Cell(*_MARKS.get(str(step.get("status")), ("?", ""))), terminal)
+        found.append(f"{mark} {clean(step.get('detail') or step.get('id'))}")
+        if step.get("fix"):
+            found.append(f"    {clean(step['fix'])}")
+    return [*found, *_secret_lines(terminal, data)]
+
+
+def _setup_rows(data: dict[str, Any], steps: Sequence[Row]) -> list[Row]:
+    """Return the steps, and then the secrets, so that a script that does not read JSON gets them too."""
+    made = [{"id": name, "status": "done", "detail": data.get(name)} for name in _SECRETS]
+    return [*steps, *(row for row in made if row["detail"])]
+
+
+def _secret_lines(terminal: Terminal, data: dict[str, Any]) -> list[str]:
+    """Return the lines of the keys and the secret that are shown only once."""
+    shown = [
+        f"  {title:<15} {terminal.style(clean(data[name]), 'bold')}"
+        for name, title in _SECRETS.items()
+        if data.get(name)
+    ]
+    return ["", "Shown only once; keep them somewhere safe:", *shown] if shown else []
 
 
 def _forget_unshown(home: str) -> None:
@@ -228,5 +315,5 @@ def _add_methods(client: Client, terminal: Terminal, answers: SetupAnswers) -> l
             if failure.code != "PAYMENT_METHOD_EXISTS":
                 raise
         else:
-            terminal.note(f"✓ Registered {phone(body['phone_number'])}")
+            terminal.note(f"✓ Registered {phone_text(body['phone_number'])}")
     return todo
