@@ -28,6 +28,7 @@ from daemon.flows.payments import texts
 from daemon.flows.upkeep import machine, notices
 from daemon.flows.upkeep.notices import OwnerSms
 from daemon.loops import watchdog
+from daemon.loops.approvals import carry_out_approvals
 from daemon.loops.deliveries import DeliverLoop
 from daemon.loops.every_minute import run_every_minute
 from daemon.loops.faults import FaultLoop, beat, check_database, until_cut_off, until_writer_ends
@@ -432,6 +433,7 @@ class Daemon:
             "message journal": partial(copy_messages, env, log),
             "sweep": partial(run_every_minute, env, log),
             "held": partial(settle_held_messages, env, log),
+            "approvals": partial(carry_out_approvals, env, log),
             "hub": HubLinkLoop(env, self._places, log).run,
             "notices": NoticeLoop(env, self._channels, log).run,
         }

@@ -332,6 +332,17 @@ class Review(Struct, frozen=True):
     branch_id: str | None = None
 
 
+class WaitingApproval(Struct, frozen=True):
+    """An approval in the dashboard that is carried out at `due_at` unless it is undone; `confirmed`: with the password."""
+
+    review_id: str
+    reference: str | None
+    user_name: str
+    role: Role
+    confirmed: bool
+    due_at: int
+
+
 class ApprovedPayer(Struct, frozen=True):
     """A name that an operator approved for a number: a receipt with that name and no number counts as from that number."""
 

@@ -423,6 +423,9 @@ class Transactions(Struct, frozen=True):
     code_sms_at: Annotated[str, Setting(
         "when the customer gets an SMS: `both`, `request`, `verified`, `never`",
         _one_of("both", "request", "verified", "never"), MANAGER, hub=True, live=True)] = "both"
+    approval_undo_s: Annotated[int, Setting(
+        "seconds for which an approval in the dashboard waits and can be undone; 0 = it acts at once",
+        _between(0, 3_600), MANAGER, hub=True, live=True)] = 10
     public_sms: Annotated[bool, Setting(
         "SMS also for transactions made with publishable keys", by=MANAGER, hub=True, live=True)] = False
 

@@ -11,10 +11,10 @@ from dataclasses import replace
 from daemon.core.model import Message
 from daemon.env import Env
 from daemon.modem.codec.pdu_fields import SenderType
-from daemon.steps.context import Context
+from daemon.steps.context import Context, JoinedMessage
 from daemon.store import journal
 from daemon.store.engine import Reader, Tx
-from daemon.store.messages import messages
+from daemon.store.messages import balances, messages
 from daemon.wire import MessageState
 from parsers.read import PROVIDERS, read
 from parsers.reading import Payment, Reading, Reversal
@@ -78,6 +78,43 @@ def confirm(tx: Tx, env: Env, message: Message, *, by: str, now: int) -> message
     if messages.add_wording(tx, row):
         _log(tx, row, "wording.confirmed", by, now)
     return row
+
+
+def is_proved_by_test_payment(
+    context: Context, whole: JoinedMessage, reading: Reading, doubts: Collection[str]
+) -> bool:
+    """Confirm the first sender of a network by the owner's test payment; return whether it did.
+
+    Only for a network whose sender nobody knows yet, from a sender name, and of exactly the amount that is expected now.
+    """
+    network = context.sim.network
+    of = next((one for one in PROVIDERS.values() if one.network == network), None)
+    if (
+        of is None
+        or of.senders
+        or context.imported
+        or not context.expects_test_payment
+        or not isinstance(reading, Payment)
+        or reading.network != network
+        or set(doubts) != {"sender_not_of_network"}
+        or messages.senders(context.tx, context.mode, of.network)
+    ):
+        return False
+    expected = balances.expected_test_payment(context.tx, context.sim.sim_key, context.now)
+    if expected is None or expected[0] != reading.amount.minor or whole.last.sender is None:
+        return False
+    row = messages.Confirmed(
+        context.mode,
+        reading.network,
+        reading.wording,
+        whole.last.sender,
+        whole.message_id,
+        "test payment",
+        context.now,
+    )
+    if messages.add_wording(context.tx, row):
+        _log(context.tx, row, "wording.confirmed", row.confirmed_by, context.now)
+    return True
 
 
 def revoke(tx: Tx, env: Env, message: Message, *, by: str, now: int) -> messages.Confirmed | str:

@@ -38,6 +38,10 @@ def process_message(context: Context, whole: JoinedMessage) -> MessageState:
         MessageState.NOT_PAYMENT, provider=provider, trusted=not doubts, reasons=doubts
     )
     read_as = _read(context, whole, trusted=not doubts)
+    if doubts and confirmed_wordings.is_proved_by_test_payment(context, whole, read_as, doubts):
+        doubts = sender_doubts(context, whole.parts)
+        outcome.trusted, outcome.reasons = not doubts, doubts
+        read_as = _read(context, whole, trusted=not doubts)
     if isinstance(read_as, readings.Unreadable):
         outcome.state = MessageState.UNPARSED
         outcome.reasons = [*doubts, read_as.why]

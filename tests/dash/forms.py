@@ -25,6 +25,7 @@ from tests.fakes.api import OWNER_ID, FakeApi
 from tests.fakes.dash import PASSWORD, Person, cookie_of, log_in
 from tests.fakes.orders import Orders
 from tests.fakes.receipts import MTN_SENDER, MTN_SMSC, mtn, mtn_receipt
+from tests.fakes.reviews import approve as approve_review
 from tests.fakes.reviews import approve_row
 from tests.fakes.shop import METHOD_ID
 from tests.parsers.test_own import FILE
@@ -83,6 +84,12 @@ async def without_owner(stage: Stage) -> Known:
 async def doubtful(stage: Stage) -> Known:
     await Orders(stage.api.shop).make("checking", expected_payer_phone=OTHER)
     return {"id": await stage.last("reviews")}
+
+
+async def decided(stage: Stage) -> Known:
+    known = await doubtful(stage)
+    await approve_review(stage.api.shop)
+    return known
 
 
 async def waiting(stage: Stage) -> Known:
@@ -268,6 +275,7 @@ HOOK: Final = {"url": "https://shop.example/x", "event.transaction.forwarded": "
 FORMS: Final[dict[str, tuple[Prepare, dict[str, str]]]] = {
     "/dash/review/{id}/approve": (doubtful, {"order": "held"}),
     "/dash/review/{id}/reject": (doubtful, {"note": "no_money"}),
+    "/dash/review/{id}/undo": (decided, {}),
     "/dash/lines/{id}/name": (line, {"name": "front"}),
     "/dash/lines/{id}/assign": (
         bare_line,

@@ -6,8 +6,11 @@ import re
 from collections.abc import Callable
 
 import pytest
+from msgspec.structs import replace
 from playwright.async_api import Browser, Route
 
+from daemon.flows.payments import review as flow
+from daemon.runtime.config import Transactions
 from daemon.store.engine import Tx
 from daemon.wire import Role
 from tests.dash.test_browser import clean
@@ -16,6 +19,7 @@ from tests.fakes.browser import needs_browser, visiting
 from tests.fakes.dash import PASSWORD, Person, as_user, log_in
 from tests.fakes.orders import Orders
 from tests.fakes.reviews import forge
+from tests.fakes.shop import OWNER
 
 EVIL = "<img src=x onerror=alert(1)>"
 OTHER = "+233201234567"
@@ -248,7 +252,7 @@ async def test_without_script_a_review_is_decided_with_buttons(
         api.shop.clock.advance(5)
         await visit.page.get_by_role("button", name=re.compile("Approve")).click()
         await visit.page.get_by_text("nothing to decide").wait_for()
-        await visit.page.get_by_text("There is no undo").wait_for()
+        await visit.page.get_by_text("For 72 hours it can be taken back").wait_for()
     assert [state for state, _ in await states(api)] == ["approved", "rejected"]
 
 
@@ -318,3 +322,63 @@ async def test_the_list_is_exported_by_who_may(api: FakeApi, role: Role) -> None
     assert "payer" in (await person.get("/dash/reviews?as=csv")).text
     [event] = await api.shop.values("SELECT data FROM events WHERE type LIKE '%export%'")
     assert json.loads(event)["rows"] == 1
+
+
+async def open_card(api: FakeApi, person: Person, seconds: int) -> str:
+    """Let approvals wait for so many seconds, and approve the newest review in the dashboard; return its page."""
+    env = api.shop.env
+    env.config = replace(env.config, transactions=Transactions(approval_undo_s=seconds))
+    page = f"/dash/review/{await newest(api)}"
+    await person.post(f"{page}/approve", {"order": "held"})
+    return page
+
+
+async def test_an_approval_waits_and_can_be_undone_until_the_daemon_carries_it_out(
+    api: FakeApi,
+) -> None:
+    await doubtful(api)
+    person = await log_in(api, Role.CASHIER)
+    page = await open_card(api, person, 10)
+    assert await states(api) == [("open", None)]
+    shown = (await person.client.get(page)).text
+    assert "Approving" in shown
+    assert "Undo" in shown
+    assert await flow.carry_out_waiting(api.shop.env) == pytest.approx(10)
+    await person.post(f"{page}/undo", {})
+    api.shop.clock.advance(11)
+    assert await flow.carry_out_waiting(api.shop.env) is None
+    assert await states(api) == [("open", None)]
+
+
+async def test_an_approval_is_carried_out_although_the_browser_is_gone(api: FakeApi) -> None:
+    await doubtful(api)
+    person = await log_in(api, Role.CASHIER)
+    await open_card(api, person, 10)
+    await person.client.aclose()
+    api.shop.clock.advance(11)
+    assert await flow.carry_out_waiting(api.shop.env) is None
+    assert await states(api) == [("approved", "user:cashier")]
+    assert await api.shop.values("SELECT COUNT(*) FROM approvals_waiting") == [0]
+
+
+async def test_a_decision_elsewhere_ends_an_approval_that_waits(api: FakeApi) -> None:
+    await doubtful(api)
+    person = await log_in(api, Role.CASHIER)
+    page = await open_card(api, person, 10)
+    other = await log_in(api, Role.MANAGER)
+    late = await other.post(f"{page}/approve", {"order": "held"})
+    assert "late=1" in late.headers["location"]
+    await flow.reject(api.shop.env, OWNER, page.rpartition("/")[2], "not paid")
+    api.shop.clock.advance(11)
+    assert await flow.carry_out_waiting(api.shop.env) is None
+    assert await states(api) == [("rejected", OWNER.name)]
+
+
+async def test_a_decision_is_taken_back_in_the_dashboard(api: FakeApi) -> None:
+    await doubtful(api)
+    person = await log_in(api, Role.CASHIER)
+    page = await open_card(api, person, 0)
+    assert await states(api) == [("approved", "user:cashier")]
+    done = await person.post(f"{page}/undo", {})
+    assert "said_review_undone" in done.headers["location"]
+    assert await states(api) == [("open", None)]

@@ -22,7 +22,7 @@ from daemon.flows.lines import modems
 from daemon.flows.messages import ingest
 from daemon.flows.payments import initialize
 from daemon.flows.payments import reconcile as flows_reconcile
-from daemon.runtime.config import Config, Trust
+from daemon.runtime.config import Config, Transactions, Trust
 from daemon.runtime.secrets import Vault
 from daemon.steps.intake import Ingested
 from daemon.store.engine import Reader
@@ -69,7 +69,9 @@ class FakeShop:
         places = wire.places({"MOMO_HOME": str(folder)}, 0, "/tmp")
         store = new_database.open_store(folder / "momo.db", clock.now_us())
         # Most tests' receipts name balances of their own, which do not join; the limit is tested in `test_balance`.
-        config = config or Config(trust=Trust(unconfirmed_limit=1_000_000))
+        config = config or Config(
+            trust=Trust(unconfirmed_limit=1_000_000), transactions=Transactions(approval_undo_s=0)
+        )
         env = Env(
             store,
             clock,

@@ -13,6 +13,7 @@ from daemon.flows.messages import ingest, overdue
 from daemon.flows.payments import review
 from daemon.modem.codec.pdu_encode import encode_deliver
 from daemon.steps import rejudge
+from daemon.store.messages import balances
 from daemon.store.messages.messages import all_confirmed
 from daemon.wire import MessageState, ReviewReason, TransactionStatus
 from parsers.times import from_us
@@ -216,7 +217,9 @@ async def test_a_number_can_never_be_confirmed(at: FakeShop) -> None:
     assert await confirmed(at) == []
 
 
-async def test_approving_in_review_with_the_password_is_the_same_proof(at: FakeShop) -> None:
+async def test_approving_the_first_message_of_a_sender_pays_it_and_does_not_make_the_sender_known(
+    at: FakeShop,
+) -> None:
     order = await at.request()
     await receive(at, AT_SENDER, at_text(order.svc_code, "PP261121.0801.A00001", 10_000))
     [waiting] = await at.rows(Review, "reviews")
@@ -224,11 +227,28 @@ async def test_approving_in_review_with_the_password_is_the_same_proof(at: FakeS
     said = review.Approval(order.reference, None, confirmed=True)
     await review.approve(at.env, OWNER, waiting.id, said)
     assert (await at.transaction(order.reference)).status is TransactionStatus.SUCCESS
+    # Else whoever sends the first copy would be the network from then on.
+    assert await confirmed(at) == []
+    later = await at.request()
+    await receive(at, AT_SENDER, at_text(later.svc_code, "PP261121.0802.A00002", 12_500))
+    assert (await at.transaction(later.reference)).status is TransactionStatus.PENDING
+
+
+async def test_the_owners_test_payment_makes_the_first_sender_known(at: FakeShop) -> None:
+    soon = at.clock.now_us() + 600_000_000
+    await at.env.store.write(
+        lambda tx: balances.expect_test_payment(tx, at.source.sim_key, 2500, soon)
+    )
+    forged = at_text("none", "PP261121.0800.A00009", 9_999).replace("25.00", "24.00")
+    assert (await receive(at, "AT-Money", forged)).state is MessageState.HELD
+    assert await confirmed(at) == []
+    tested = await receive(at, AT_SENDER, at_text("none", "PP261121.0801.A00001", 10_000))
+    assert tested.state is MessageState.PAYMENT, tested.reasons
     assert await confirmed(at) == [("at", "receipt", AT_SENDER)]
     told = [event.type for event in await at.rows(Event, "events")]
     assert told.count("wording.confirmed") == 1
     later = await at.request()
-    await receive(at, AT_SENDER, at_text(later.svc_code, "PP261121.0802.A00002", 12_500))
+    await receive(at, AT_SENDER, at_text(later.svc_code, "PP261121.0803.A00002", 12_500))
     assert (await at.transaction(later.reference)).status is TransactionStatus.SUCCESS
 
 

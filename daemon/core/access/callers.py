@@ -124,6 +124,14 @@ def of_user(user: User, session: BrowserSession) -> Caller:
     )
 
 
+def of_role(user_name: str, role: Role) -> Caller:
+    """Return the caller for a user whose decision is carried out later, without the browser."""
+    return Caller(
+        CallerKind.BROWSER, None, ALL_SCOPES, None, False, f"user:{user_name}",
+        owner=role is Role.OWNER, role=role,
+    )  # fmt: skip
+
+
 def make_key(mode: Mode, kind: KeyKind, below: Callable[[int], int]) -> str:
     """Return a new key: prefix, 32 random base-62 characters, 6 of their CRC-32.
 

@@ -8,10 +8,10 @@ from typing import Final
 from msgspec import Struct
 
 from daemon.core import ids, json_values
-from daemon.core.access.callers import Caller, CallerKind, Operation, require
+from daemon.core.access.callers import Caller, CallerKind, Operation, of_role, require
 from daemon.core.errors import FieldError, Refusal, invalid
 from daemon.core.inputs import Idempotency, Keep, Source
-from daemon.core.model import Message, Payment, Review, Transaction
+from daemon.core.model import Message, Payment, Review, Transaction, User, WaitingApproval
 from daemon.core.payments.matching import VERIFIED
 from daemon.core.payments.review_json import ReviewEvidence
 from daemon.core.payments.reviews import REASONS
@@ -37,6 +37,7 @@ from daemon.store.messages import messages
 from daemon.store.messages.messages import Confirmed
 from daemon.store.payments import payments, reviews, transactions
 from daemon.wire import ErrorCode, Mode, ReviewReason
+from parsers.read import PROVIDERS
 from parsers.reading import Kind
 
 DECIDE: Final = "decide_review"
@@ -244,6 +245,63 @@ def _outcome_of(command: BranchCommand | None) -> tuple[bool, str]:
     return done, "" if done else str(outcome.get("message") or outcome.get("why"))[:200]
 
 
+async def approve_later(
+    env: Env, caller: Caller, review_id: str, approval: Approval, user: User, wait_us: int
+) -> None:
+    """Let an approval of a user of the dashboard wait, so that it can be undone; nothing changes until it is carried out.
+
+    Raises:
+        Refusal: As `approve`, as far as it is known now; REVIEW_ALREADY_DECIDED if an approval of it waits already.
+        Unavailable: Nothing could be written, or the database is damaged.
+    """
+    require(caller, Operation.DECIDE_REVIEW)
+    now = env.clock.now_us()
+
+    def job(tx: Tx) -> None:
+        review = _open(tx, env, caller, review_id)
+        settle.refuse_copy(tx, review.branch_id)
+        _needs_confirmed(caller, review.reason, approval)
+        _transaction(tx, review, approval.reference)
+        known = reviews.waiting(tx, review_id)
+        if known is not None:
+            raise Refusal(
+                ErrorCode.REVIEW_ALREADY_DECIDED,
+                review_state="approving",
+                decided_at=None,
+                decided_by=f"user:{known.user_name}",
+            )
+        waiting = WaitingApproval(
+            review_id, approval.reference, user.name, user.role, approval.confirmed, now + wait_us
+        )
+        reviews.put_waiting(tx, waiting)
+
+    await env.store.write(job)
+
+
+async def undo_waiting(env: Env, caller: Caller, review_id: str) -> bool:
+    """Undo an approval that waits; return False if none does (any more)."""
+    require(caller, Operation.DECIDE_REVIEW)
+    return await env.store.write(lambda tx: reviews.drop_waiting(tx, review_id))
+
+
+async def carry_out_waiting(env: Env) -> float | None:
+    """Carry out the approvals that are due; return the seconds until the next one, None if none waits.
+
+    One that is refused now, because its transaction was paid meanwhile, is dropped: its review is open, as before it.
+    """
+    while True:
+        found = await env.store.read(reviews.next_waiting)
+        now = env.clock.now_us()
+        if found is None or found.due_at > now:
+            return None if found is None else (found.due_at - now) / 1_000_000
+        caller = of_role(found.user_name, found.role)
+        try:
+            approval = Approval(found.reference, None, found.confirmed)
+            await approve(env, caller, found.review_id, approval)
+        except Refusal:
+            await undo_waiting(env, caller, found.review_id)
+
+
 async def reject(
     env: Env,
     caller: Caller,
@@ -369,8 +427,13 @@ def _settle_others(held: _Held, review: Review, caller: Caller, *, genuine: bool
 def _confirmed_wording(
     tx: Tx, env: Env, review: Review, held: _Held | None, by: str, now: int
 ) -> Iterable[Confirmed]:
-    """Confirm the unverified wording of an approved message, if it has one; its approval needed the password."""
-    if held is not None and review.reason in _OF_WORDING:
+    """Confirm the unverified wording of an approved message, if it has one; its approval needed the password.
+
+    A first sender is not confirmed: whoever sent the approved message would be the network's sender from then on.
+    """
+    provider = None if held is None else PROVIDERS.get(held.message.provider or "")
+    sender_known = provider is not None and bool(provider.senders)
+    if held is not None and sender_known and review.reason in _OF_WORDING:
         confirmed = confirmed_wordings.confirm(tx, env, held.message, by=by, now=now)
         if isinstance(confirmed, Confirmed):
             yield confirmed

@@ -681,6 +681,16 @@ CREATE TABLE reviews (
     branch_id      TEXT,                       -- as in messages
     version        INTEGER
 ) STRICT;
+-- Approvals in the dashboard that can still be undone: the review is open until the daemon carries them out.
+CREATE TABLE approvals_waiting (
+    seq       INTEGER PRIMARY KEY,
+    review_id TEXT NOT NULL UNIQUE REFERENCES reviews (id),
+    reference TEXT,                            -- the transaction to pay; NULL: the one of the review
+    user_name TEXT NOT NULL,
+    role      TEXT NOT NULL,
+    confirmed INTEGER NOT NULL CHECK (confirmed IN (0, 1)),  -- the password was checked
+    due_at    INTEGER NOT NULL
+) STRICT;
 CREATE UNIQUE INDEX reviews_one_open_per_message ON reviews (message_id) WHERE state = 'open';
 CREATE INDEX reviews_by_state ON reviews (state, seq);
 CREATE INDEX reviews_by_payment ON reviews (payment_id);

@@ -4,8 +4,10 @@ import json
 from collections.abc import Collection
 from typing import Any, Final
 
+from msgspec.structs import asdict
+
 from daemon.core.messages.message_json import ChainPosition
-from daemon.core.model import Message, Payment, PaymentMethod, Review
+from daemon.core.model import Message, Payment, PaymentMethod, Review, WaitingApproval
 from daemon.core.payments import suggestions
 from daemon.core.payments.review_json import ReviewEvidence
 from daemon.core.payments.reviews import lacks_smsc
@@ -19,6 +21,8 @@ from daemon.wire import Mode, ReviewReason
 from parsers.read import PROVIDERS
 from parsers.svc_code import candidates
 
+WAITING: Final = "approvals"
+"""Woken by every approval that waits."""
 OPEN: Final = "open"
 """The state of an undecided review."""
 
@@ -115,7 +119,7 @@ def page(
 def next_open(
     reader: Reader, *, before: int | None, without: Collection[ReviewReason]
 ) -> Review | None:
-    """Return the newest open live review, or the newest one that is older than `before`; None if there is none.
+    """Return the newest open live review whose approval does not wait, or the newest one that is older than `before`; None if there is none.
 
     Args:
         reader: The database.
@@ -125,6 +129,7 @@ def next_open(
     return reader.first(
         Review,
         "SELECT * FROM reviews WHERE state = 'open' AND mode = 'live' "
+        "AND id NOT IN (SELECT review_id FROM approvals_waiting) "
         "AND (:before IS NULL OR seq < :before) "
         "AND reason NOT IN (SELECT value ->> 0 FROM json_each(:without)) ORDER BY seq DESC LIMIT 1",
         {"before": before, "without": json_ids(without)},
@@ -222,10 +227,52 @@ def held_for(reader: Reader, transaction_id: str) -> str | None:
     return found
 
 
+def put_waiting(tx: Tx, approval: WaitingApproval) -> None:
+    """Let an approval wait."""
+    tx.run(
+        "INSERT INTO approvals_waiting (review_id, reference, user_name, role, confirmed, due_at) "
+        "VALUES (:review_id, :reference, :user_name, :role, :confirmed, :due_at)",
+        asdict(approval),
+    )
+    tx.wake(WAITING)
+
+
+def drop_waiting(tx: Tx, review_id: str) -> bool:
+    """Undo an approval that waits; return False if none does."""
+    return tx.changed("DELETE FROM approvals_waiting WHERE review_id = :id", {"id": review_id})
+
+
+def waiting(reader: Reader, review_id: str) -> WaitingApproval | None:
+    """Return the approval of a review that waits; None if none does."""
+    return reader.first(
+        WaitingApproval,
+        "SELECT * FROM approvals_waiting WHERE review_id = :id",
+        {"id": review_id},
+    )
+
+
+def next_waiting(reader: Reader) -> WaitingApproval | None:
+    """Return the approval that is carried out next; None if none waits."""
+    return reader.first(
+        WaitingApproval, "SELECT * FROM approvals_waiting ORDER BY due_at, seq LIMIT 1"
+    )
+
+
+def last_waiting(reader: Reader, user_name: str) -> Review | None:
+    """Return the review that a user approved last, while the approval waits; None if there is none."""
+    return reader.first(
+        Review,
+        "SELECT r.* FROM reviews r JOIN approvals_waiting w ON w.review_id = r.id "
+        "WHERE w.user_name = :user ORDER BY w.due_at DESC, w.seq DESC LIMIT 1",
+        {"user": user_name},
+    )
+
+
 def close(
     tx: Tx, review_id: str, state: str, *, by: str, now: int, notes: str | None = None
 ) -> bool:
-    """Decide an open review; return False if it was decided before."""
+    """Decide an open review; return False if it was decided before. An approval of it that waits is dropped."""
+    drop_waiting(tx, review_id)
     return tx.changed(
         "UPDATE reviews SET state = :state, decided_at = :now, decided_by = :by, notes = :notes "
         "WHERE id = :id AND state = 'open'",

@@ -135,6 +135,7 @@ PUBLIC: Final[Mapping[str, str]] = _marked(shape.PUBLIC) | {
     "request_names": "mode transaction_id",
     "reversals": "message_id mode provider original_telco_id branch_id",
     "reviews": "id mode reason state message_id payment_id transaction_id decided_by branch_id",
+    "approvals_waiting": "review_id reference user_name role",
     "routings": "mode",
     "rules": "id endpoint_id",
     "sealed_secrets": "name",

@@ -9,10 +9,10 @@ from msgspec import Struct
 from daemon.core.access.callers import Operation
 from daemon.core.errors import Refusal
 from daemon.core.json_values import timestamp, timestamp_or_none
-from daemon.core.limits import HOUR_US, NOTES_CHARACTERS_MAX
+from daemon.core.limits import HOUR_US, NOTES_CHARACTERS_MAX, SECOND_US
 from daemon.core.messages.balance_chain import Standing
 from daemon.core.messages.message_json import balance_chain
-from daemon.core.model import Review, Transaction
+from daemon.core.model import Review, Transaction, WaitingApproval
 from daemon.core.names import provider_name
 from daemon.core.payments.matching import VERIFIED
 from daemon.core.payments.review_json import ReviewEvidence, explanation
@@ -54,6 +54,7 @@ _SHOWN_AGAIN: Final = (
     ErrorCode.ALREADY_VERIFIED,
     ErrorCode.NO_MATCHING_TRANSACTION,
     ErrorCode.TRANSACTION_ID_ALREADY_USED,
+    ErrorCode.DECISION_NOT_UNDOABLE,
 )
 
 
@@ -63,7 +64,7 @@ async def show_queue(visit: Visit) -> Shown | Goto:
     def read(reader: Reader) -> tuple[Review | None, Review | None, int]:
         first = reviews.next_open(reader, before=None, without=_left_out(visit))
         _, waiting = reviews.page(reader, state=reviews.OPEN, mode=Mode.LIVE, limit=1, offset=0)
-        return first, reviews.last_decided(reader, visit.caller.name, visit.now - LAST_US), waiting
+        return first, _last(visit, reader), waiting
 
     first, last, waiting = await visit.env.store.read(read)
     if first is not None:
@@ -84,6 +85,13 @@ async def approve(visit: Visit) -> Outcome:
             if sure:
                 await _make_sure(visit)
             approval = flow.Approval(reference, None, sure)
+            wait_s = visit.env.config.transactions.approval_undo_s
+            if wait_s > 0 and visit.who is not None and not await _is_of_branch(visit):
+                user = visit.who.user
+                await flow.approve_later(
+                    visit.env, caller, review_id, approval, user, wait_s * SECOND_US
+                )
+                return await _on(visit, "said_review_approving")
             await flow.approve(visit.env, caller, review_id, approval, keep=keep)
         except Refusal as refusal:
             return _decided_before(visit, refusal)
@@ -100,10 +108,44 @@ async def reject(visit: Visit) -> Outcome:
     keep = visit.keep(lambda _: Goto(QUEUE, "said_review_rejected"))
     with visit.shows(*_SHOWN_AGAIN):
         try:
-            await flow.reject(visit.env, visit.caller, visit.places["id"], notes, keep=keep)
+            try:
+                await flow.reject(visit.env, visit.caller, visit.places["id"], notes, keep=keep)
+            except Refusal as refusal:
+                if refusal.code is not ErrorCode.INVALID_PASSWORD:
+                    raise
+                # It rejects further messages.
+                await confirm(visit)
+                await flow.reject(
+                    visit.env, visit.caller, visit.places["id"], notes, confirmed=True, keep=keep
+                )
         except Refusal as refusal:
             return _decided_before(visit, refusal)
     return await _on(visit, "said_review_rejected")
+
+
+async def undo(visit: Visit) -> Outcome:
+    """Undo an approval that waits, else take back the decision."""
+    review_id = visit.places["id"]
+    with visit.shows(*_SHOWN_AGAIN):
+        if await flow.undo_waiting(visit.env, visit.caller, review_id):
+            return Goto(f"{QUEUE}/{review_id}", "said_review_undone")
+        keep = visit.keep(
+            lambda done: Goto(
+                f"{QUEUE}/{review_id}",
+                "said_review_undone"
+                if done.review.review.state == reviews.OPEN
+                else "said_review_judged",
+            )
+        )
+        done = await flow.undo(visit.env, visit.caller, review_id, keep=keep)
+    is_open = done.review.review.state == reviews.OPEN
+    return Goto(f"{QUEUE}/{review_id}", "said_review_undone" if is_open else "said_review_judged")
+
+
+async def _is_of_branch(visit: Visit) -> bool:
+    """Return whether a branch decides the review; it is asked at once."""
+    found = await visit.env.store.read(lambda reader: reviews.get(reader, visit.places["id"], None))
+    return found is not None and found.branch_id is not None
 
 
 def _decided_before(visit: Visit, refusal: Refusal) -> Goto:
@@ -167,19 +209,28 @@ def _left_out(visit: Visit) -> set[ReviewReason]:
     return {ReviewReason(reason) for reason, row in REASONS.items() if not visit.may(row.decider)}
 
 
+def _last(visit: Visit, reader: Reader) -> Review | None:
+    """Return the newest decision of the user: one that still waits, else the last one of the hour."""
+    user = "" if visit.who is None else visit.who.user.name
+    found = reviews.last_waiting(reader, user)
+    return found or reviews.last_decided(reader, visit.caller.name, visit.now - LAST_US)
+
+
 async def show_one(visit: Visit) -> Shown:
     """Show one review."""
     review_id = visit.places["id"]
 
-    def read(reader: Reader) -> tuple[ReviewEvidence, Review | None, Review | None, int]:
+    def read(
+        reader: Reader,
+    ) -> tuple[ReviewEvidence, Review | None, Review | None, int, WaitingApproval | None]:
         found = reviews.evidence_of(reader, review_id, None, visit.now)
         if found is None:
             raise Refusal(ErrorCode.REVIEW_NOT_FOUND)
-        last = reviews.last_decided(reader, visit.caller.name, visit.now - LAST_US)
         _, waiting = reviews.page(reader, state=reviews.OPEN, mode=Mode.LIVE, limit=1, offset=0)
-        return found, _next(visit, reader, found.review), last, waiting
+        after, later = _next(visit, reader, found.review), reviews.waiting(reader, review_id)
+        return found, after, _last(visit, reader), waiting, later
 
-    found, after, last, waiting = await visit.env.store.read(read)
+    found, after, last, waiting, later = await visit.env.store.read(read)
     review, message, paid = found.review, found.message, paid_of(found)
     return Shown(
         "payments/review.html",
@@ -196,6 +247,7 @@ async def show_one(visit: Visit) -> Shown:
             "other": found.other_payment,
             "chain": None if found.place is None else balance_chain(found.place),
             "open": review.state == reviews.OPEN,
+            "approving": later,
             "decides": visit.may(REASONS[review.reason].decider),
             "looks_only": not visit.may(Operation.DECIDE_REVIEW),
             "who": actor_name(visit, review.decided_by),
