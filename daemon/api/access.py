@@ -54,14 +54,11 @@ class LoginBody(Struct, frozen=True):
     """The password, and the code of the second factor if one is on."""
 
     password: Password
-    totp: (
-        Annotated[
-            str,
-            sample("492039", "the code of the second factor, if the owner has one"),
-            marked(read="secret"),
-        ]
-        | None
-    ) = None
+    totp: Annotated[
+        str | None,
+        sample("492039", "the code of the second factor, if the owner has one"),
+        marked(read="secret"),
+    ] = None
 
 
 class PasswordChange(Struct, frozen=True):
@@ -164,12 +161,11 @@ class KeyBody(Struct, frozen=True):
         ]
         | None
     ) = None
-    expires_at: (
-        Annotated[
-            int, sample("2027-12-31T23:59:59Z", "the expiry; default: never"), marked(read="time")
-        ]
-        | None
-    ) = None
+    expires_at: Annotated[
+        int | None,
+        sample("2027-12-31T23:59:59Z", "the expiry; default: never"),
+        marked(read="time"),
+    ] = None
     expires_in_days: (
         Annotated[int, sample(365, "the expiry in days from now"), Meta(ge=1, le=DAYS_MAX)] | None
     ) = None

@@ -228,16 +228,12 @@ class ApprovedPayersQuery(Struct, frozen=True):
 
     limit: Annotated[int, page_size(PAYERS_LIMIT_MAX)] = PAYERS_LIMIT
     offset: Offset = 0
-    phone_number: (
-        Annotated[str, sample("0241234567", "only this payer's number"), marked(read="phone")]
-        | None
-    ) = None
-    state: (
-        Annotated[
-            Literal["approved", "all"], sample("all", "`all` includes decided or revoked ones")
-        ]
-        | None
-    ) = None
+    phone_number: Annotated[
+        str | None, sample("0241234567", "only this payer's number"), marked(read="phone")
+    ] = None
+    state: Annotated[
+        Literal["approved", "all"] | None, sample("all", "`all` includes decided or revoked ones")
+    ] = None
 
 
 @described(

@@ -192,9 +192,9 @@ async def list_sims(call: Call) -> Reply:
 class SimChanges(Struct, frozen=True):
     """Whether a SIM is for payments."""
 
-    ignored: (
-        Annotated[bool, sample(True, "true: the SIM is not for payments; false: it is")] | None
-    ) = None
+    ignored: Annotated[
+        bool | None, sample(True, "true: the SIM is not for payments; false: it is")
+    ] = None
 
 
 @described(

@@ -68,10 +68,9 @@ class InitializeBody(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
 
     known: ClassVar = (FIELD,)
 
-    currency: (
-        Annotated[str, sample("GHS", "the currency; default `GHS`"), marked(words=_CURRENCIES)]
-        | None
-    ) = None
+    currency: Annotated[
+        str | None, sample("GHS", "the currency; default `GHS`"), marked(words=_CURRENCIES)
+    ] = None
     amount_minor: Annotated[
         int,
         sample("25.00", "a decimal, 0.01 to 1000000.00, at most 2 decimals"),
@@ -122,17 +121,14 @@ class InitializeBody(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
         ]
         | None
     ) = None
-    meta: (
-        Annotated[
-            str,
-            sample(
-                {"table": 4},
-                "any JSON object, returned unchanged; at most 4 KB as compact JSON",
-            ),
-            marked(read="object", most_bytes=META_BYTES_MAX, then=compact),
-        ]
-        | None
-    ) = None
+    meta: Annotated[
+        str | None,
+        sample(
+            {"table": 4},
+            "any JSON object, returned unchanged; at most 4 KB as compact JSON",
+        ),
+        marked(read="object", most_bytes=META_BYTES_MAX, then=compact),
+    ] = None
     expires_in_hours: (
         Annotated[
             int,
@@ -151,14 +147,11 @@ class InitializeBody(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
         ]
         | None
     ) = None
-    expected_payer_phone: (
-        Annotated[
-            str,
-            sample("0241234567", "a payment from another number is held for review"),
-            marked(read="phone"),
-        ]
-        | None
-    ) = None
+    expected_payer_phone: Annotated[
+        str | None,
+        sample("0241234567", "a payment from another number is held for review"),
+        marked(read="phone"),
+    ] = None
     expected_payer_name: (
         Annotated[
             str,

@@ -37,10 +37,9 @@ class ReviewsQuery(Struct, frozen=True):
 
     limit: Annotated[int, page_size(LIMIT_MAX)] = LIMIT
     offset: shape.Offset = 0
-    state: (
-        Annotated[Literal["open", "all"], sample("all", "`all` includes decided or revoked ones")]
-        | None
-    ) = None
+    state: Annotated[
+        Literal["open", "all"] | None, sample("all", "`all` includes decided or revoked ones")
+    ] = None
     mode: shape.ModeFilter = None
     branch: shape.BranchFilter = None
 
@@ -89,25 +88,19 @@ _DECIDED: Final = answer(
 class ApprovalBody(Struct, frozen=True):
     """What a held payment pays, and the password for one that may be forged."""
 
-    reference: (
-        Annotated[
-            str,
-            sample(
-                "svc_trx_0192f0c17d2a7c3e9a543f2b8c1d4e5f",
-                "the transaction to pay; default: the one that the payment is held for",
-            ),
-        ]
-        | None
-    ) = None
+    reference: Annotated[
+        str | None,
+        sample(
+            "svc_trx_0192f0c17d2a7c3e9a543f2b8c1d4e5f",
+            "the transaction to pay; default: the one that the payment is held for",
+        ),
+    ] = None
     notes: shape.Notes | None = None
-    password: (
-        Annotated[
-            str,
-            about("the account password, if the review has `needs_password`"),
-            marked(read="secret"),
-        ]
-        | None
-    ) = None
+    password: Annotated[
+        str | None,
+        about("the account password, if the review has `needs_password`"),
+        marked(read="secret"),
+    ] = None
 
 
 @described(
@@ -140,14 +133,11 @@ class RejectionBody(Struct, frozen=True):
     """Why a held payment is rejected, and the password if further messages are rejected with it."""
 
     notes: Annotated[shape.Notes, Meta(min_length=1)]
-    password: (
-        Annotated[
-            str,
-            about("the account password, if the decision rejects further messages"),
-            marked(read="secret"),
-        ]
-        | None
-    ) = None
+    password: Annotated[
+        str | None,
+        about("the account password, if the decision rejects further messages"),
+        marked(read="secret"),
+    ] = None
 
 
 @described(

@@ -68,16 +68,13 @@ class TransactionsQuery(Struct, frozen=True):
     ] = 1
     per_page: Annotated[int, page_size(PER_PAGE_MAX)] = PER_PAGE
     status: Annotated[TransactionStatus, sample("SUCCESS", "only this status")] | None = None
-    mode: (
-        Annotated[
-            Mode,
-            sample(
-                "live",
-                "only live or only test transactions, for a caller that sees both: a session, or the socket; default: both",
-            ),
-        ]
-        | None
-    ) = None
+    mode: Annotated[
+        Mode | None,
+        sample(
+            "live",
+            "only live or only test transactions, for a caller that sees both: a session, or the socket; default: both",
+        ),
+    ] = None
     origin: Annotated[
         Literal["request", "open", "all"],
         sample(
@@ -87,14 +84,11 @@ class TransactionsQuery(Struct, frozen=True):
     ] = "request"
     since: shape.FromTime | None = field(name="from", default=None)
     until: shape.ToTime | None = field(name="to", default=None)
-    phone_number: (
-        Annotated[
-            str,
-            sample("0241234567", "only this payer's number; without a payment, the customer's"),
-            marked(read="phone"),
-        ]
-        | None
-    ) = None
+    phone_number: Annotated[
+        str | None,
+        sample("0241234567", "only this payer's number; without a payment, the customer's"),
+        marked(read="phone"),
+    ] = None
     search: (
         Annotated[
             str,
@@ -111,14 +105,11 @@ class TransactionsQuery(Struct, frozen=True):
         Literal["newest", "oldest", "largest", "smallest"],
         sample("newest", "the order; default: newest first"),
     ] = "newest"
-    after: (
-        Annotated[
-            str,
-            sample(EXAMPLE, "continue after this reference, independent of new transactions"),
-            marked(then=_after),
-        ]
-        | None
-    ) = None
+    after: Annotated[
+        str | None,
+        sample(EXAMPLE, "continue after this reference, independent of new transactions"),
+        marked(then=_after),
+    ] = None
     branch: shape.BranchFilter = None
 
 
@@ -255,7 +246,7 @@ def _one(found: FoundTransactionAnswer | None, matches: int | None = None) -> Re
 class CancelBody(Struct, frozen=True):
     """Why a transaction is cancelled."""
 
-    reason: Annotated[shape.Notes, sample("ordered twice", "the reason, for the record")] | None = (
+    reason: Annotated[shape.Notes | None, sample("ordered twice", "the reason, for the record")] = (
         None
     )
 
@@ -299,27 +290,20 @@ class ReconcileBody(Struct, frozen=True, forbid_unknown_fields=True):
         sample("0012345678", "the network's transaction ID, from the customer's SMS"),
         Meta(min_length=1, max_length=TRANSACTION_ID_CHARACTERS_MAX),
     ]
-    amount_minor: (
-        Annotated[
-            int,
-            sample("25.00", "the expected amount: the call fails if the payment has another one"),
-            marked(read="amount", number=True),
-        ]
-        | None
-    ) = field(name="amount", default=None)
+    amount_minor: Annotated[
+        int | None,
+        sample("25.00", "the expected amount: the call fails if the payment has another one"),
+        marked(read="amount", number=True),
+    ] = field(name="amount", default=None)
     notes: shape.Notes | None = None
-    provider: (
-        Annotated[str, sample("momo_mtn", "the mobile-money service"), marked(read="provider")]
-        | None
-    ) = None
-    password: (
-        Annotated[
-            str,
-            about("the account password, if the answer without it asks for it"),
-            marked(read="secret"),
-        ]
-        | None
-    ) = None
+    provider: Annotated[
+        str | None, sample("momo_mtn", "the mobile-money service"), marked(read="provider")
+    ] = None
+    password: Annotated[
+        str | None,
+        about("the account password, if the answer without it asks for it"),
+        marked(read="secret"),
+    ] = None
 
 
 @described(

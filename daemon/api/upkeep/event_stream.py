@@ -33,20 +33,14 @@ _SEQUENCE: Final = re.compile(r"[0-9]{1,18}", re.ASCII)
 class StreamQuery(Struct, frozen=True):
     """The event to continue after, and the transaction to watch."""
 
-    since: (
-        Annotated[
-            str,
-            sample("412", "continue after this event; the header `Last-Event-ID` takes precedence"),
-        ]
-        | None
-    ) = None
-    reference: (
-        Annotated[
-            str,
-            sample("svc_trx_0192f0c17d2a7c3e9a543f2b8c1d4e5f", "the `reference` of a transaction"),
-        ]
-        | None
-    ) = None
+    since: Annotated[
+        str | None,
+        sample("412", "continue after this event; the header `Last-Event-ID` takes precedence"),
+    ] = None
+    reference: Annotated[
+        str | None,
+        sample("svc_trx_0192f0c17d2a7c3e9a543f2b8c1d4e5f", "the `reference` of a transaction"),
+    ] = None
 
 
 @described("Stream events", STREAM, query=StreamQuery, errors="TRANSACTION_NOT_FOUND")

@@ -70,24 +70,18 @@ class DeliveriesQuery(Struct, frozen=True):
     after: CursorOf1 | None = None
     mode: ModeFilter = None
     endpoint_id: Annotated[str, sample(EXAMPLE_ID, "the endpoint"), UuidRead] | None = None
-    kind: (
-        Annotated[
-            Literal["all", "endpoint"],
-            sample("all", "`all` includes deliveries to `webhook_url` and to the default URL"),
-        ]
-        | None
-    ) = None
-    transaction_id: (
-        Annotated[
-            str,
-            sample(EXAMPLE_ID, "only deliveries of this transaction, by UUID or reference"),
-            marked(then=_transaction),
-        ]
-        | None
-    ) = None
-    webhook_id: (
-        Annotated[str, sample("ocl_0123456789abcdefghijklmn", "only this webhook id")] | None
-    ) = None
+    kind: Annotated[
+        Literal["all", "endpoint"] | None,
+        sample("all", "`all` includes deliveries to `webhook_url` and to the default URL"),
+    ] = None
+    transaction_id: Annotated[
+        str | None,
+        sample(EXAMPLE_ID, "only deliveries of this transaction, by UUID or reference"),
+        marked(then=_transaction),
+    ] = None
+    webhook_id: Annotated[
+        str | None, sample("ocl_0123456789abcdefghijklmn", "only this webhook id")
+    ] = None
     since: FromTime | None = field(name="from", default=None)
     until: ToTime | None = field(name="to", default=None)
 
@@ -232,10 +226,9 @@ class DeadLettersQuery(Struct, frozen=True):
         bool, sample(False, "include dead letters that were replayed or dismissed")
     ] = False
     endpoint_id: Annotated[str, sample(EXAMPLE_ID, "the endpoint"), UuidRead] | None = None
-    reason: (
-        Annotated[DeadLetterReason, sample("permanent_4xx", "only dead letters with this reason")]
-        | None
-    ) = None
+    reason: Annotated[
+        DeadLetterReason | None, sample("permanent_4xx", "only dead letters with this reason")
+    ] = None
     error_code: Annotated[DeliveryError, sample("timeout", "only this error code")] | None = None
 
 

@@ -119,9 +119,9 @@ class MethodChanges(Struct, frozen=True):
         | None
     ) = UNSET
     account_name: _AccountName | None = None
-    phone_number: (
-        Annotated[_Number, sample("0241234567", "the merchant's number, local or E.164")] | None
-    ) = None
+    phone_number: Annotated[
+        _Number | None, sample("0241234567", "the merchant's number, local or E.164")
+    ] = None
 
 
 class Total(Struct, frozen=True):

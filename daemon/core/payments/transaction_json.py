@@ -125,9 +125,9 @@ class TelcoAnswer(Struct, frozen=True):
     """The payment in the network's own words."""
 
     provider: Annotated[str, sample("mtn", "the mobile network")] | None
-    transaction_id: (
-        Annotated[shape.TelcoId, about("the network's own id; leading zeros matter")] | None
-    )
+    transaction_id: Annotated[
+        shape.TelcoId | None, about("the network's own id; leading zeros matter")
+    ]
     timestamp: shape.Time | None
 
 

@@ -199,28 +199,22 @@ class EndpointChanges(Struct, frozen=True):
 
     description: _Label | None = None
     url: _Url | None = None
-    is_active: (
-        Annotated[
-            bool,
-            sample(False, "false pauses delivery; true resumes it and sends waiting deliveries"),
-        ]
-        | None
-    ) = None
+    is_active: Annotated[
+        bool | None,
+        sample(False, "false pauses delivery; true resumes it and sends waiting deliveries"),
+    ] = None
     catch_all: _CatchAll | None = None
     events: _Events | None = None
     include_raw: _IncludeRaw | None = None
-    headers: (
-        Annotated[
-            dict[str, str],
-            _HEADERS,
-            about(
-                "headers of your own in place of those there are, name to value: at most 10, 1 kB each; "
-                f"the value `{KEPT}` keeps the stored one; with a `url` at another host those that are not given again go"
-            ),
-            marked(then=partial(_headers, may_keep=True)),
-        ]
-        | None
-    ) = None
+    headers: Annotated[
+        dict[str, str] | None,
+        _HEADERS,
+        about(
+            "headers of your own in place of those there are, name to value: at most 10, 1 kB each; "
+            f"the value `{KEPT}` keeps the stored one; with a `url` at another host those that are not given again go"
+        ),
+        marked(then=partial(_headers, may_keep=True)),
+    ] = None
 
     @staticmethod
     def check(
