@@ -388,8 +388,7 @@ def change_setting(
         CannotEdit: The file must be edited by hand.
     """
     row = find_row(key)
-    path = Path(places.config)
-    text = path.read_text(encoding="utf-8") if path.exists() else ""
+    path, text = _own_file(places)
     before = _old_value(text, row)
     new = _without(text, key) if value is None else _with(text, key, _literal(row.kind, value))
     after = as_typed(value_of(_checked(text, new, str(path), row), row))
@@ -441,8 +440,7 @@ def add_hilink(places: wire.Places, url: str) -> dict[str, Any]:
     Raises:
         ConfigError: The address is invalid, or the file has another error.
     """
-    path = Path(places.config)
-    text = path.read_text(encoding="utf-8") if path.exists() else ""
+    path, text = _own_file(places)
     before = parse_config(text, str(path)).sources
     known = next((one for one in before if one.url == url and one.kind == "hilink"), None)
     if known is not None:
@@ -450,19 +448,13 @@ def add_hilink(places: wire.Places, url: str) -> dict[str, Any]:
     names = {one.name for one in before}
     named = chain(["stick"], (f"stick-{number}" for number in count(2)))
     name = next(one for one in named if one not in names)
-    gap = "" if not text or text.endswith("\n\n") else "\n" if text.endswith("\n") else "\n\n"
-    new = f'{text}{gap}[[sources]]\nname = "{name}"\nkind = "hilink"\nurl = {_text(url)}\n'
-    parse_config(new, str(path))
-    _write(path, new)
-    return {"name": name, "url": url, "path": str(path), "changed": True}
+    return {"url": url, **add_source(places, {"name": name, "kind": "hilink", "url": url})}
 
 
 def add_source(places: wire.Places, entry: Mapping[str, Any]) -> dict[str, Any]:
     """Add an entry of `[[sources]]` to the shop's own file; an equal one that is there changes nothing.
 
-    Args:
-        places: The paths of the shop.
-        entry: Keys and values, such as `{"name": "phone1", "kind": "android", "networks": ["mtn"]}`.
+    `entry` has keys and values, such as `{"name": "phone1", "kind": "android", "networks": ["mtn"]}`.
 
     Returns:
         `{name, path, changed}`.
@@ -470,8 +462,7 @@ def add_source(places: wire.Places, entry: Mapping[str, Any]) -> dict[str, Any]:
     Raises:
         ConfigError: A value is invalid, the name is taken, or the file has another error.
     """
-    path = Path(places.config)
-    text = path.read_text(encoding="utf-8") if path.exists() else ""
+    path, text = _own_file(places)
     lines = [f"{key} = {json.dumps(value, ensure_ascii=False)}\n" for key, value in entry.items()]
     done = {"name": entry.get("name"), "path": str(path)}
     if any(each == dict(entry) for each in tomllib.loads(text).get("sources", ())):
@@ -494,8 +485,7 @@ def remove_source(places: wire.Places, name: str) -> dict[str, Any]:
         ConfigError: The file has an error.
         CannotEdit: The file must be edited by hand.
     """
-    path = Path(places.config)
-    text = path.read_text(encoding="utf-8") if path.exists() else ""
+    path, text = _own_file(places)
     before = parse_config(text, str(path))
     if name not in [each.name for each in before.sources]:
         names = ", ".join(each.name for each in before.sources) or "none"
@@ -511,6 +501,12 @@ def remove_source(places: wire.Places, name: str) -> dict[str, Any]:
     parse_config(new, str(path))
     _write(path, new)
     return {"name": name, "path": str(path), "changed": True}
+
+
+def _own_file(places: wire.Places) -> tuple[Path, str]:
+    """Return the shop's own settings file, and its text; empty if there is none."""
+    path = Path(places.config)
+    return path, path.read_text(encoding="utf-8") if path.exists() else ""
 
 
 def _is_source(block: str, name: str) -> bool:

@@ -9,9 +9,7 @@ from daemon.core.access.callers import (
     Caller,
     KeyKind,
     Operation,
-    hash_key,
     make_key,
-    parse_key,
     require,
 )
 from daemon.core.errors import Refusal, Unavailable
@@ -122,23 +120,9 @@ async def rotate(
 def _made(env: Env, new: NewKey, now: int) -> tuple[str, dict[str, Any]]:
     """Return a new key and its row."""
     text = make_key(new.mode, new.kind, env.entropy.below)
-    parts = parse_key(text)
-    assert parts is not None, "we have just made it"
-    row = {
-        "id": env.new_id(),
-        "name": new.name,
-        "mode": new.mode,
-        "kind": new.kind,
-        "hint": parts.hint,
-        "sha256": hash_key(text),
-        "scopes": json.dumps(sorted(new.scopes)),
-        "created_at": now,
-        "expires_at": new.expires_at,
-        "revoked_at": None,
-        "last_used_at": None,
-        "last_used_from": None,
-    }
-    return text, row
+    return text, api_keys.new_row(
+        env.new_id(), new.name, text, new.scopes, now, expires_at=new.expires_at
+    )
 
 
 def _add(tx: Tx, row: dict[str, Any], caller: Caller, now: int) -> ApiKey:

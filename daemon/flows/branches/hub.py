@@ -1,7 +1,6 @@
 """An operator's commands at a hub (make this shop one, invite branches, ask them for something), and the calls of branches."""
 
 import hashlib
-import json
 from collections.abc import Collection, Mapping
 from typing import Any, Final
 from zoneinfo import ZoneInfo
@@ -10,9 +9,7 @@ from daemon.core.access.callers import (
     Caller,
     KeyKind,
     Operation,
-    hash_key,
     make_key,
-    parse_key,
     require,
 )
 from daemon.core.books.day_sheet import midnight
@@ -159,25 +156,8 @@ async def accept(
             return data
         if found.key_id is not None:
             api_keys.revoke(tx, found.key_id, now)
-        parts = parse_key(text)
-        assert parts is not None, "we have just made it"
-        api_keys.add(
-            tx,
-            {
-                "id": key_id,
-                "name": f"branch {found.name}",
-                "mode": Mode.LIVE,
-                "kind": KeyKind.SECRET,
-                "hint": parts.hint,
-                "sha256": hash_key(text),
-                "scopes": json.dumps([Scope.BRANCH]),
-                "created_at": now,
-                "expires_at": None,
-                "revoked_at": None,
-                "last_used_at": None,
-                "last_used_from": None,
-            },
-        )
+        row = api_keys.new_row(key_id, f"branch {found.name}", text, [Scope.BRANCH], now)
+        api_keys.add(tx, row)
         branches.join(tx, found.id, key_id, found.epoch + 1)
         journal.add(tx, type="branch.joined", mode=Mode.LIVE, at=now, data={"branch": found.name})
         return {**data, "key": text}

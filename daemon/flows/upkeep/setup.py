@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import json
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -13,9 +12,7 @@ from daemon.core.access.callers import (
     Caller,
     KeyKind,
     Operation,
-    hash_key,
     make_key,
-    parse_key,
     require,
 )
 from daemon.core.errors import FieldError, Refusal, invalid
@@ -115,9 +112,9 @@ async def set_up(
             shops.add(tx, made.shop)
             users.add(tx, made.owner)
             journal.add(tx, type="shop.created", mode=Mode.LIVE, at=now)
-        for mode, key in ((Mode.LIVE, made.api_key), (Mode.TEST, made.test_api_key)):
-            if key is not None:
-                api_keys.add(tx, _key_row(key, mode, new_uuid(entropy.bytes(16)), now))
+        for key in filter(None, (made.api_key, made.test_api_key)):
+            key_id = new_uuid(entropy.bytes(16))
+            api_keys.add(tx, api_keys.new_row(key_id, "made by setup", key, KEY_SCOPES, now))
         if made.sealed is not None:
             store_endpoints.add_secret(
                 tx, owner=store_endpoints.ACCOUNT, sealed=made.sealed, now=now
@@ -206,25 +203,6 @@ def _is_zone(name: str) -> bool:
     except (ZoneInfoNotFoundError, ValueError, OSError):
         return False
     return True
-
-
-def _key_row(key: str, mode: Mode, key_id: str, now: int) -> dict[str, Any]:
-    parts = parse_key(key)
-    assert parts is not None, "we have just made it"
-    return {
-        "id": key_id,
-        "name": KEY_NAME,
-        "mode": mode,
-        "kind": parts.kind,
-        "hint": parts.hint,
-        "sha256": hash_key(key),
-        "scopes": json.dumps(sorted(KEY_SCOPES)),
-        "created_at": now,
-        "expires_at": None,
-        "revoked_at": None,
-        "last_used_at": None,
-        "last_used_from": None,
-    }
 
 
 def _result(standing: _Standing, made: _Made, *, check: bool) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Final, Protocol
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from daemon.core.errors import NotJournaled, Unavailable
 from daemon.core.inputs import PhoneIdentity, ReadPart, Source
@@ -99,18 +100,7 @@ class PhoneState(Struct):
     @property
     def condition(self) -> ModemHealth:
         """The state as an immutable value for display."""
-        health = self.health
-        if health is None:
-            return ModemHealth(
-                self.port,
-                self.state,
-                self.detail,
-                self.next_step,
-                self.device_id,
-                self.last_sms_at_us,
-                simulated=self.simulated,
-            )
-        return ModemHealth(
+        base = ModemHealth(
             self.port,
             self.state,
             self.detail,
@@ -118,6 +108,12 @@ class PhoneState(Struct):
             self.device_id,
             self.last_sms_at_us,
             simulated=self.simulated,
+        )
+        health = self.health
+        if health is None:
+            return base
+        return replace(
+            base,
             health_at=self.health_at_us,
             signal=health.signal,
             registration=health.registration.value,

@@ -1,14 +1,43 @@
 """API keys, stored as SHA-256 hashes. A key itself is shown once and never stored."""
 
+import json
+from collections.abc import Iterable
 from typing import Any
 
-from daemon.core.access.callers import Use
+from daemon.core.access.callers import Use, hash_key, parse_key
 from daemon.core.model import ApiKey
 from daemon.store.engine import Reader, Tx
 from daemon.store.rows import insertion
 
 TOPIC = "api_keys"
 """Woken by every commit that changed a key, so that caches drop it."""
+
+
+def new_row(
+    key_id: str,
+    name: str,
+    text: str,
+    scopes: Iterable[str],
+    now: int,
+    expires_at: int | None = None,
+) -> dict[str, Any]:
+    """Return the row of a new key that was never used."""
+    parts = parse_key(text)
+    assert parts is not None, "it was just made"
+    return {
+        "id": key_id,
+        "name": name,
+        "mode": parts.mode,
+        "kind": parts.kind,
+        "hint": parts.hint,
+        "sha256": hash_key(text),
+        "scopes": json.dumps(sorted(scopes)),
+        "created_at": now,
+        "expires_at": expires_at,
+        "revoked_at": None,
+        "last_used_at": None,
+        "last_used_from": None,
+    }
 
 
 def add(tx: Tx, key: dict[str, Any]) -> None:
