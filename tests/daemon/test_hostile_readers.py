@@ -306,7 +306,7 @@ ELSEWHERE = {
             "daemon/core/webhooks/rule_fields.py", "daemon/core/webhooks/rules.py", "daemon/dash/pages/webhooks/deliveries.py",
             "daemon/dash/pages/webhooks/endpoints.py", "daemon/flows/access/browser.py", "daemon/flows/access/keys.py",
             "daemon/flows/branches/sync.py", "daemon/flows/payments/review.py", "daemon/flows/upkeep/notices.py",
-            "daemon/steps/rejudge.py", "daemon/steps/webhooks/head.py",
+            "daemon/flows/webhooks/endpoints.py", "daemon/steps/judge.py", "daemon/steps/rejudge.py", "daemon/steps/webhooks/head.py",
         ),
         "values of our own database, checked when they were stored",
     ),
