@@ -13,6 +13,7 @@ from daemon.core.ids import payment_id
 from daemon.core.model import Payment, Review, Transaction
 from daemon.core.payments.reviews import payment_row
 from daemon.env import Env
+from daemon.steps import take_back
 from daemon.steps.pay import make_live
 from daemon.store import journal
 from daemon.store.engine import Tx
@@ -24,7 +25,7 @@ from parsers.money import render
 
 
 def payment_to_approve(
-    tx: Tx, env: Env, review: Review, transaction: Transaction | None, now: int
+    tx: Tx, env: Env, review: Review, transaction: Transaction | None, now: int, *, by: str
 ) -> Payment:
     """Return the approved payment; create it if the message had not made one."""
     payment = None
@@ -32,7 +33,7 @@ def payment_to_approve(
         payment = payments.get(tx, review.payment_id)
         assert payment is not None, "a review's payment is a payment"
     else:
-        payment = _claim_payment(tx, env, review, transaction, now)
+        payment = _claim_payment(tx, env, review, transaction, now, by)
     if payment.reversed_at is not None:
         raise Refusal(
             ErrorCode.PAYMENT_REVERSED, reversed_at=json_values.timestamp(payment.reversed_at)
@@ -48,9 +49,12 @@ def payment_to_approve(
 
 
 def _claim_payment(
-    tx: Tx, env: Env, review: Review, transaction: Transaction | None, now: int
+    tx: Tx, env: Env, review: Review, transaction: Transaction | None, now: int, by: str
 ) -> Payment:
-    """Create the payment that a message claims. The unique transaction ID prevents a second one."""
+    """Create the payment that a message claims. The unique transaction ID prevents a second one.
+
+    A person who approves the message of a conflict decides against the payment that has the ID, which is withdrawn.
+    """
     message = messages.get(tx, review.message_id)
     assert message is not None, "a review belongs to a message"
     provider = message.provider
@@ -70,6 +74,9 @@ def _claim_payment(
         others = payments.with_telco_id(tx, message.mode, row["telco_transaction_id"])
         first = next(one for one in others if one.provider == provider)
         payment = make_live(tx, first, row)
+        conflict = payment is None and review.reason == ReviewReason.ID_CONFLICT
+        if conflict and take_back.displace(tx, env, first, review, actor=by, now=now):
+            payment = payments.add(tx, row, again=True)
         if payment is None:
             raise _id_already_used(tx, first, transaction)
     payments.record_line_activity(tx, message.payment_method_id, message.sim_key, now)

@@ -5,7 +5,10 @@ was sent the verification gets `transaction.reversed`. A rejection: the message 
 now, by all rules. Each function runs inside the caller's write transaction and has checked that it may.
 """
 
+import json
 from typing import Final
+
+from msgspec.structs import asdict
 
 from daemon.core import limits
 from daemon.core.errors import Refusal
@@ -60,9 +63,10 @@ def check(review: Review, now: int) -> None:
 
 
 def take_back_approval(
-    tx: Tx, env: Env, review: Review, *, actor: str, now: int
+    tx: Tx, env: Env, review: Review, times: Times, *, actor: str
 ) -> tuple[Transaction, Payment]:
     """Undo an approval; return the transaction as it is then, or the retired holder, and the payment."""
+    now = times.wall_us
     payment = None if review.payment_id is None else payments.get(tx, review.payment_id)
     if payment is None:
         raise refuse("reversal")
@@ -91,8 +95,58 @@ def take_back_approval(
         if payment.branch_id is not None:
             settle.tell_branch(tx, env.outbox, payment, None, now)
     _unlearn(tx, review, actor, now)
+    _restore_displaced(tx, env, review, times)
     _record(tx, review, actor, now, transaction_id=before.id, payment_id=payment.id)
     return after, payment
+
+
+def displace(tx: Tx, env: Env, first: Payment, review: Review, *, actor: str, now: int) -> bool:
+    """Withdraw the payment that has the ID of a conflict's message, because a person decided for the message.
+
+    What the payment had paid is as it was before, and who was told is told. Return False if another shop decides about it.
+    """
+    if not first.decided_here or first.standing == "handed":
+        return False
+    before = transactions.paid_by(tx, first.id)
+    if before is not None and before.origin == "request":
+        after = _free_request(tx, before, first, now)
+        env.outbox.take_back(tx, after, first, now, before=before)
+    elif before is not None:
+        env.outbox.take_back(
+            tx, transactions.retire_holder(tx, before.id), first, now, before=before
+        )
+    held = transactions.holding(tx, first.id)
+    if held is not None:
+        settle.release(tx, held, first.message_id, first.id, actor=actor, now=now)
+    for other in reviews.open_for_payment(tx, first.id):
+        reviews.close(tx, other.id, "superseded", by=actor, now=now)
+    payments.withdraw(tx, first.id)
+    journal.add(
+        tx,
+        type="payment.withdrawn",
+        mode=first.mode,
+        at=now,
+        actor=actor,
+        transaction_id=None if before is None else before.id,
+        payment_id=first.id,
+        message_id=first.message_id,
+        data={"review_id": review.id},
+    )
+    return True
+
+
+def _restore_displaced(tx: Tx, env: Env, review: Review, times: Times) -> None:
+    """Let the payment count again that an approval of another message with its ID had withdrawn."""
+    if review.reason != ReviewReason.ID_CONFLICT:
+        return
+    first = payments.get(tx, json.loads(review.details).get("payment_id") or "")
+    if first is None or first.standing != "withdrawn":
+        return
+    again = payments.add(tx, {**asdict(first), "standing": "open"}, again=True)
+    message = messages.get(tx, first.message_id)
+    assert message is not None, "a payment belongs to a message"
+    if again is not None:
+        settle_released(Context.for_message(env, tx, message, times), again)
 
 
 def _free_request(tx: Tx, before: Transaction, payment: Payment, now: int) -> Transaction:

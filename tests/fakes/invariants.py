@@ -57,7 +57,7 @@ OWN: Final[Mapping[str, str]] = {
         "SELECT e.seq, e.type FROM events v JOIN events e ON e.transaction_seq = v.transaction_seq AND e.seq > v.seq "
         "WHERE v.type = 'transaction.verified' AND e.type IN ('transaction.created', 'transaction.cancelled', "
         "'transaction.expired', 'transaction.released', 'transaction.verified') AND NOT EXISTS (SELECT 1 FROM events b "
-        "WHERE b.transaction_seq = v.transaction_seq AND b.type = 'review.taken_back' AND b.seq > v.seq AND b.seq < e.seq)"
+        "WHERE b.transaction_seq = v.transaction_seq AND b.type IN ('review.taken_back', 'payment.withdrawn') AND b.seq > v.seq AND b.seq < e.seq)"
     ),
     "a request is cancelled once": (
         "SELECT transaction_seq FROM events WHERE type = 'transaction.cancelled' "

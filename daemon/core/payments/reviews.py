@@ -49,7 +49,7 @@ REASONS: Final[Mapping[str, Reason]] = {
     ReviewReason.FIRST_MESSAGE: _FORGERY,
     ReviewReason.AMBIGUOUS_PARTS: _FORGERY,
     ReviewReason.NO_TELCO_ID: _OF_THE_COUNTER,
-    ReviewReason.ID_CONFLICT: _OF_THE_COUNTER,
+    ReviewReason.ID_CONFLICT: _FORGERY,
     ReviewReason.AMBIGUOUS_CODE: _OF_THE_COUNTER,
     ReviewReason.EXTRA_PAYMENT: _OF_THE_COUNTER,
     ReviewReason.CANCELLED_REQUEST: _OF_THE_COUNTER,

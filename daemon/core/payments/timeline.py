@@ -169,6 +169,7 @@ _SENTENCES: Final[Mapping[str, Callable[[Facts, Money], Text]]] = {
     "review.taken_back": lambda facts, money: Text(
         f"journal.taken_back.{facts['decision']}", money=money, decided_by=facts["decided_by"]
     ),
+    "payment.withdrawn": _of_money("journal.withdrawn"),
     "review.superseded": _of_money("journal.superseded"),
     "payment.walk_in": _walk_in,
     "payment.reversed": _of_money("journal.reversed"),

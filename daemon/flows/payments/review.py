@@ -122,7 +122,7 @@ async def approve(
             taken_back = _approve_reversal(tx, caller, approval, review, held)
             return _decided(tx, review.id, *taken_back, now=now)
         transaction = _transaction(tx, review, approval.reference)
-        payment = payment_to_approve(tx, env, review, transaction, now)
+        payment = payment_to_approve(tx, env, review, transaction, now, by=caller.name)
         reviews.close(tx, review.id, "approved", by=caller.name, now=now, notes=approval.notes)
         confirmed.extend(_confirmed_wording(tx, env, review, held, caller.name, now))
         if held is not None and (transaction is None or transaction.id != review.transaction_id):
@@ -385,7 +385,7 @@ async def undo(
             raise Refusal(ErrorCode.SESSION_REQUIRED)
         take_back.check(review, now)
         if review.state == "approved":
-            after, free = take_back.take_back_approval(tx, env, review, actor=caller.name, now=now)
+            after, free = take_back.take_back_approval(tx, env, review, times, actor=caller.name)
             return _decided(tx, review.id, after, free, 0, now=now)
         paid, payment, settled = take_back.take_back_rejection(
             tx, env, review, times, actor=caller.name

@@ -120,6 +120,7 @@ async def test_a_paid_order_keeps_its_status_and_says_that_its_money_is_gone(
     assert body["data"]["status"] == "SUCCESS"
     assert body["data"]["reversed_at"] == "2026-11-21T08:00:00.000Z"
     assert body["data"]["reversal"] == {
+        "kind": "network",
         "amount": "25.00",
         "currency": "GHS",
         "timestamp": "2026-11-21T08:00:00.000Z",

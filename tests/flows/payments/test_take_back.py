@@ -299,3 +299,41 @@ async def test_two_persons_at_once_take_a_decision_back_once(shop: FakeShop) -> 
     )
     assert sum(isinstance(one, Refusal) for one in done) == 1
     assert len(await sent(shop, "transaction.reversed")) == 1
+
+
+async def in_conflict(shop: FakeShop) -> tuple[Any, Review]:
+    """Return an order that a payment has paid, and the review of a message with its ID and another amount."""
+    request = await shop.request(2500)
+    await pay(shop, request.svc_code)
+    await shop.read(mtn(9900, "ESI", shop.wallet(9900), "food", ID, concatenation=7))
+    held = await only(shop)
+    assert held.reason == "id_conflict"
+    return request, held
+
+
+async def test_a_conflict_of_ids_can_be_decided_for_the_second_message(shop: FakeShop) -> None:
+    request, held = await in_conflict(shop)
+    await approve(shop, held.id, confirmed=True)
+    assert (await shop.transaction(request.reference)).status is TransactionStatus.PENDING
+    [told] = await sent(shop, "transaction.reversed")
+    assert told["data"]["reference"] == request.reference
+    first, second = await shop.payments()
+    assert (first.standing, second.standing, second.amount_minor) == ("withdrawn", "open", 9900)
+
+
+async def test_a_conflict_that_was_decided_wrongly_can_be_taken_back(shop: FakeShop) -> None:
+    request, held = await in_conflict(shop)
+    await approve(shop, held.id, confirmed=True)
+    shop.clock.advance(60)
+    await undo(shop, held.id)
+    first, second = await shop.payments()
+    assert (first.standing, second.standing) == ("used", "withdrawn")
+    assert (await shop.transaction(request.reference)).status is TransactionStatus.SUCCESS
+    assert (await only(shop)).id == held.id
+
+
+async def test_a_conflict_of_ids_can_be_decided_for_the_first_payment(shop: FakeShop) -> None:
+    request, held = await in_conflict(shop)
+    await reject(shop, held.id)
+    assert (await shop.transaction(request.reference)).status is TransactionStatus.SUCCESS
+    assert [one.standing for one in await shop.payments()] == ["used"]
