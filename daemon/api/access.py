@@ -9,8 +9,8 @@ from daemon.api.http.auth import needs_operator, needs_owner
 from daemon.api.http.body import read_object, read_object_if_any
 from daemon.api.http.service import NO_STORE, Call, Reply, claim, client_address, ok, once
 from daemon.api.openapi.describe import answer, described
-from daemon.core.access import sessions as browser_sessions
 from daemon.core.access.callers import KEY_SCOPES, ApiKeyAnswer, KeyKind, last_written
+from daemon.core.access.sessions import is_over
 from daemon.core.errors import FieldError, Refusal, invalid
 from daemon.core.inputs import HttpAnswer, Idempotency, Keep
 from daemon.core.json_values import Json, success, timestamp, timestamp_or_none, warnings_meta
@@ -429,7 +429,7 @@ async def _one(call: Call, name: str) -> Reply:
 
 def user_json(user: User, sessions: list[BrowserSession], now: int) -> Json:
     """Return the object of a user; `sessions` may contain some that have ended."""
-    open_now = [one for one in sessions if not browser_sessions.is_over(one, now)]
+    open_now = [one for one in sessions if not is_over(one, now)]
     return {
         "name": user.name,
         "role": user.role,

@@ -6,7 +6,7 @@ One logs in with name and password, then the code of the second factor; or with 
 from typing import Final
 from urllib.parse import urlsplit
 
-from daemon.core.access import sessions as browser_sessions
+from daemon.core.access.sessions import is_over
 from daemon.core.errors import Refusal
 from daemon.core.model import BrowserSession, User
 from daemon.dash.parts.confirming import confirm
@@ -125,7 +125,7 @@ async def show(visit: Visit) -> Shown:
         return users.sessions_of(reader, user_id), users.recovery_codes_left(reader, user_id)
 
     sessions, codes = await visit.env.store.read(read)
-    open_now = [one for one in sessions if not browser_sessions.is_over(one, visit.now)]
+    open_now = [one for one in sessions if not is_over(one, visit.now)]
     return Shown(
         "access/account.html", {"sessions": open_now, "codes": codes, "here": visit.who.session.id}
     )

@@ -2,7 +2,7 @@
 
 from typing import Any, Final
 
-from daemon.core.access import sessions as browser_sessions
+from daemon.core.access.sessions import is_over
 from daemon.core.errors import Refusal
 from daemon.core.model import BrowserSession, User
 from daemon.dash.parts.confirming import confirm
@@ -96,7 +96,7 @@ async def end_session(visit: Visit) -> Outcome:
 
 def _open_now(visit: Visit, reader: Reader, user: User) -> list[BrowserSession]:
     found = users.sessions_of(reader, user.id)
-    return [one for one in found if not browser_sessions.is_over(one, visit.now)]
+    return [one for one in found if not is_over(one, visit.now)]
 
 
 def _role(text: str) -> Role:
