@@ -114,7 +114,7 @@ async def set_up(
             journal.add(tx, type="shop.created", mode=Mode.LIVE, at=now)
         for key in filter(None, (made.api_key, made.test_api_key)):
             key_id = new_uuid(entropy.bytes(16))
-            api_keys.add(tx, api_keys.new_row(key_id, "made by setup", key, KEY_SCOPES, now))
+            api_keys.add(tx, api_keys.new_row(key_id, KEY_NAME, key, KEY_SCOPES, now))
         if made.sealed is not None:
             store_endpoints.add_secret(
                 tx, owner=store_endpoints.ACCOUNT, sealed=made.sealed, now=now
