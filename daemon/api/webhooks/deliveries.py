@@ -10,28 +10,14 @@ from daemon.api.http.body import read_object, read_object_if_any
 from daemon.api.http.service import Call, Reply, claim, ok, once
 from daemon.api.openapi.describe import NoFields, answer, described
 from daemon.api.webhooks.endpoints import needs_open_collections
+from daemon.core import shape
 from daemon.core.errors import Refusal
 from daemon.core.ids import split_reference
 from daemon.core.inputs import CallMeta, HttpAnswer, Keep
 from daemon.core.json_values import cursor, success
 from daemon.core.limits import DEAD_LETTERS_AT_ONCE
 from daemon.core.reading import Wrong, ignored, read, read_uuid
-from daemon.core.shape import (
-    CursorOf1,
-    CursorOf2,
-    CursorPageMeta,
-    FromTime,
-    Id,
-    ModeFilter,
-    Notes,
-    Offset,
-    PageMeta,
-    ToTime,
-    UuidRead,
-    marked,
-    page_size,
-    sample,
-)
+from daemon.core.shape import marked, page_size, sample
 from daemon.core.webhooks.delivery import DeadLetterReason, DeliveryError
 from daemon.core.webhooks.endpoint_json import (
     AttemptAnswer,
@@ -64,12 +50,12 @@ class DeliveriesQuery(Struct, frozen=True):
     """The page and the filter of the list."""
 
     limit: Annotated[int, page_size(LIMIT_MAX)] = LIMIT
-    offset: Offset = 0
+    offset: shape.Offset = 0
     status: Annotated[DeliveryStatus, sample("delivered", "only this status")] | None = None
     event: Annotated[EventKind, sample(EventKind.FORWARDED, "only this event kind")] | None = None
-    after: CursorOf1 | None = None
-    mode: ModeFilter = None
-    endpoint_id: Annotated[str, sample(EXAMPLE_ID, "the endpoint"), UuidRead] | None = None
+    after: shape.CursorOf1 | None = None
+    mode: shape.ModeFilter = None
+    endpoint_id: Annotated[str, sample(EXAMPLE_ID, "the endpoint"), shape.UuidRead] | None = None
     kind: Annotated[
         Literal["all", "endpoint"] | None,
         sample("all", "`all` includes deliveries to `webhook_url` and to the default URL"),
@@ -82,11 +68,13 @@ class DeliveriesQuery(Struct, frozen=True):
     webhook_id: Annotated[
         str | None, sample("ocl_0123456789abcdefghijklmn", "only this webhook id")
     ] = None
-    since: FromTime | None = field(name="from", default=None)
-    until: ToTime | None = field(name="to", default=None)
+    since: shape.FromTime | None = field(name="from", default=None)
+    until: shape.ToTime | None = field(name="to", default=None)
 
 
-@described("List deliveries", answer(list[DeliveryAnswer], CursorPageMeta), query=DeliveriesQuery)
+@described(
+    "List deliveries", answer(list[DeliveryAnswer], shape.CursorPageMeta), query=DeliveriesQuery
+)
 async def list_deliveries(call: Call) -> Reply:
     """List deliveries, newest first. A test key sees only those to sandbox endpoints.
 
@@ -137,12 +125,12 @@ class AttemptsQuery(Struct, frozen=True):
     """The page of the list."""
 
     limit: Annotated[int, page_size(LIMIT_MAX)] = LIMIT
-    offset: Offset = 0
+    offset: shape.Offset = 0
 
 
 @described(
     "List a delivery's attempts",
-    answer(list[AttemptAnswer], PageMeta),
+    answer(list[AttemptAnswer], shape.PageMeta),
     query=AttemptsQuery,
     errors="DELIVERY_NOT_FOUND LIVE_KEY_REQUIRED",
 )
@@ -219,13 +207,13 @@ class DeadLettersQuery(Struct, frozen=True):
     """The page and the filter of the list."""
 
     limit: Annotated[int, page_size(LETTERS_LIMIT_MAX)] = LETTERS_LIMIT
-    offset: Offset = 0
-    after: CursorOf2 | None = None
-    mode: ModeFilter = None
+    offset: shape.Offset = 0
+    after: shape.CursorOf2 | None = None
+    mode: shape.ModeFilter = None
     include_replayed: Annotated[
         bool, sample(False, "include dead letters that were replayed or dismissed")
     ] = False
-    endpoint_id: Annotated[str, sample(EXAMPLE_ID, "the endpoint"), UuidRead] | None = None
+    endpoint_id: Annotated[str, sample(EXAMPLE_ID, "the endpoint"), shape.UuidRead] | None = None
     reason: Annotated[
         DeadLetterReason | None, sample("permanent_4xx", "only dead letters with this reason")
     ] = None
@@ -233,7 +221,9 @@ class DeadLettersQuery(Struct, frozen=True):
 
 
 @described(
-    "List dead letters", answer(list[DeadLetterAnswer], CursorPageMeta), query=DeadLettersQuery
+    "List dead letters",
+    answer(list[DeadLetterAnswer], shape.CursorPageMeta),
+    query=DeadLettersQuery,
 )
 async def list_dead_letters(call: Call) -> Reply:
     """List dead letters, the newest failure first. A test key sees only those of sandbox endpoints.
@@ -311,7 +301,7 @@ async def replay_dead_letter(call: Call) -> Reply:
 class DismissBody(Struct, frozen=True):
     """Why a dead letter is closed."""
 
-    notes: Annotated[Notes, Meta(min_length=1)]
+    notes: Annotated[shape.Notes, Meta(min_length=1)]
 
 
 @described(
@@ -358,7 +348,7 @@ class NotReplayed(Struct, frozen=True):
 class ReplayedLetters(Struct, frozen=True):
     """The ids that are sent again, and those that are not."""
 
-    replayed: list[Id]
+    replayed: list[shape.Id]
     failed: Annotated[list[NotReplayed], sample([])]
 
 
@@ -398,6 +388,6 @@ async def replay_batch(call: Call) -> Reply:
     )
 
 
-def _meta(call: Call, body: Mapping[str, Any], shape: type[Struct]) -> CallMeta:
-    warnings = ignored(shape, body)
+def _meta(call: Call, body: Mapping[str, Any], of: type[Struct]) -> CallMeta:
+    warnings = ignored(of, body)
     return CallMeta(call.request_id, claim(call, body), tuple(warnings))

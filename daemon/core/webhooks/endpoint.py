@@ -8,6 +8,7 @@ from typing import Annotated, Any, ClassVar, Final, Self
 
 from msgspec import Meta, Struct
 
+from daemon.core import shape
 from daemon.core.limits import TEXT_CHARACTERS_MAX, URL_CHARACTERS_MAX
 from daemon.core.reading import Wrong
 from daemon.core.shape import (
@@ -15,12 +16,6 @@ from daemon.core.shape import (
     MASKED,
     PUBLIC,
     STORED_JSON,
-    Count,
-    Flag,
-    Id,
-    NoTime,
-    On,
-    Time,
     about,
     marked,
     members,
@@ -85,20 +80,20 @@ def _without_values(headers: str) -> dict[str, str]:
 class EndpointAnswer(Struct, frozen=True):
     """The endpoint object; the secret is never part of it."""
 
-    id: Id
+    id: shape.Id
     url: Annotated[str, sample("https://shop.example/momo", "HTTPS, publicly reachable")]
     description: Annotated[str, sample("the till")]
-    is_active: Annotated[On, about("false: delivery is paused")]
-    is_sandbox: Annotated[Flag, about("it receives test payments only")]
-    auto_paused_at: Annotated[NoTime, about("when repeated failures stopped it")]
-    last_success_at: Time | None
-    last_failure_at: NoTime
-    consecutive_failures: Count
-    created_at: Time
-    updated_at: Time
-    catch_all: Annotated[On, about("it takes the payments that no rule claims")]
+    is_active: Annotated[shape.On, about("false: delivery is paused")]
+    is_sandbox: Annotated[shape.Flag, about("it receives test payments only")]
+    auto_paused_at: Annotated[shape.NoTime, about("when repeated failures stopped it")]
+    last_success_at: shape.Time | None
+    last_failure_at: shape.NoTime
+    consecutive_failures: shape.Count
+    created_at: shape.Time
+    updated_at: shape.Time
+    catch_all: Annotated[shape.On, about("it takes the payments that no rule claims")]
     events: Annotated[list[Annotated[EventKind, sample(EventKind.FORWARDED)]], STORED_JSON]
-    include_raw: Annotated[Flag, about("payloads hold the text of the SMS")]
+    include_raw: Annotated[shape.Flag, about("payloads hold the text of the SMS")]
     headers: Annotated[
         dict[str, str],
         sample(
@@ -111,7 +106,7 @@ class EndpointAnswer(Struct, frozen=True):
 
     @classmethod
     def of(cls, row: Endpoint, **more: Any) -> Self:
-        """Return the answer of an endpoint; `more` are further members of a shape that extends it."""
+        """Return the answer of an endpoint; `more` are further members of an answer that extends it."""
         return shown(cls, row, is_sandbox=row.mode is Mode.TEST, **more)
 
 
