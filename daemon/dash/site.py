@@ -55,7 +55,8 @@ from daemon.store import idempotency
 from daemon.store import shop as shops
 from daemon.store.access import users
 from daemon.store.engine import Reader
-from daemon.wire import ErrorCode
+from daemon.store.payments import reviews
+from daemon.wire import ErrorCode, Mode
 
 EVENTS: Final = "/dash/events"
 LOGIN: Final = "/dash/login"
@@ -138,17 +139,18 @@ class Site:
         """Read the shop and the session of the cookie, in one snapshot."""
         sha256 = sessions.hash_token(visit.cookie)
 
-        def read(reader: Reader) -> tuple[Shop | None, LoggedIn | None]:
+        def read(reader: Reader) -> tuple[Shop | None, LoggedIn | None, int]:
             found = users.session_with(reader, sha256) if visit.cookie else None
             shop = shops.get(reader)
             if found is None:
-                return shop, None
+                return shop, None, 0
             session, user = found
             if user.disabled_at is not None or sessions.is_over(session, visit.now):
-                return shop, None
-            return shop, LoggedIn(user, session, of_user(user, session))
+                return shop, None, 0
+            waiting = reviews.count_open(reader, Mode.LIVE)
+            return shop, LoggedIn(user, session, of_user(user, session)), waiting
 
-        visit.shop, visit.who = await self._env.store.look(read)
+        visit.shop, visit.who, visit.reviews_open = await self._env.store.look(read)
         zone = zone_of(visit.shop.timezone if visit.shop else "")
         language = visit.words.language
         if visit.who is not None:

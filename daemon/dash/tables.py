@@ -12,7 +12,7 @@ from daemon.dash.pages.books import day, statement
 from daemon.dash.pages.lines import lines
 from daemon.dash.pages.messages import messages
 from daemon.dash.pages.payments import now, payments, review, search, till, transactions
-from daemon.dash.pages.upkeep import first_run, health, journal, settings
+from daemon.dash.pages.upkeep import first_run, health, journal, menus, settings
 from daemon.dash.pages.webhooks import deliveries, endpoints, replay, rules
 from daemon.dash.web.visit import Action, Page
 
@@ -23,20 +23,20 @@ PAGES: Final[tuple[Page, ...]] = (
     Page("/dash/login/code", "login", EVERYBODY, account.show_code, "momo open", public=True),
     Page("/dash/enter", "login", EVERYBODY, account.enter, "momo open", public=True),
     # Counter
-    Page("/dash", "now", EVERYBODY, now.show, "momo status && momo today", menu="counter", live=("now", "review", "line", "delivery"), shared=True),
-    Page("/dash/till", "till", COUNTER, till.show, "momo init AMOUNT --phone NUMBER --qr", menu="counter", live=("now", "review")),
+    Page("/dash", "now", EVERYBODY, now.show, "momo status && momo today", menu="main", live=("now", "review", "line", "delivery"), shared=True),
+    Page("/dash/till", "till", COUNTER, till.show, "momo init AMOUNT --phone NUMBER --qr", menu="main", live=("now", "review")),
     Page("/dash/till/screen", "till_screen", COUNTER, till.show_screen, "momo open --page till/screen", live=("now", "review"), bare=True),
     Page("/dash/till/{id}", "till", COUNTER, till.show_order, "momo tx wait {id}", live=("now", "review")),
     Page("/dash/till/{id}/receipt", "receipt", COUNTER, till.show_receipt, "momo tx show {id}", live=("now",)),
-    Page("/dash/poster", "poster", EVERYBODY, till.show_poster, "momo open --page poster", menu="counter"),
-    Page("/dash/review", "review", EVERYBODY, review.show_queue, "momo review list", menu="counter", live=("review",)),
+    Page("/dash/poster", "poster", EVERYBODY, till.show_poster, "momo open --page poster", menu="books", menu_roles=READERS),
+    Page("/dash/review", "review", EVERYBODY, review.show_queue, "momo review list", menu="main", live=("review",)),
     Page("/dash/review/{id}", "review", EVERYBODY, review.show_one, "momo review show {id}", live=("review",)),
     Page("/dash/reviews", "reviews", EVERYBODY, review.show_list, "momo review list --all", live=("review",)),
     # Money
     Page("/dash/search", "search", EVERYBODY, search.show, "momo tx list --search TEXT", live=("now", "review")),
-    Page("/dash/payments", "payments", EVERYBODY, payments.show_list, "momo watch", menu="money", live=("now",)),
+    Page("/dash/payments", "payments", EVERYBODY, payments.show_list, "momo watch", menu="main", menu_roles=READERS, live=("now",)),
     Page("/dash/payments/{id}", "payment", EVERYBODY, payments.show_one, "momo messages list", live=("now",)),
-    Page("/dash/transactions", "transactions", EVERYBODY, transactions.show_list, "momo tx list", menu="money", live=("now",)),
+    Page("/dash/transactions", "transactions", EVERYBODY, transactions.show_list, "momo tx list", menu="main", live=("now",)),
     Page("/dash/transactions/{id}", "transaction", EVERYBODY, transactions.show_one, "momo tx show {id} --events", live=("now", "review", "delivery")),
     # Webhooks
     Page("/dash/webhooks", "webhooks", READERS, endpoints.show_list, "momo endpoints list", menu="webhooks", live=("delivery",)),
@@ -64,9 +64,11 @@ PAGES: Final[tuple[Page, ...]] = (
     Page("/dash/messages/import", "import_messages", MANAGERS, messages.show_import, "momo messages import --paste --line NUMBER"),
     Page("/dash/messages/{id}", "message", READERS, messages.show_one, "momo messages show {id} --show-body"),
     # Books
-    Page("/dash/day", "day_sheet", READERS, day.show, "momo today --by hour", menu="books", live=("now",)),
+    Page("/dash/day", "day_sheet", READERS, day.show, "momo today --by hour", menu="main", live=("now",)),
     Page("/dash/statement", "statement", MANAGERS, statement.show, "momo data statement FILE.csv --line NUMBER", menu="books"),
     # Upkeep
+    Page("/dash/shop", "menu_shop", READERS, menus.show_shop, "momo status", menu="main"),
+    Page("/dash/developers", "menu_developers", READERS, menus.show_developers, "momo endpoints list", menu="main"),
     Page("/dash/settings", "settings", READERS, settings.show_list, "momo config show", menu="upkeep"),
     Page("/dash/settings/{id}", "setting", READERS, settings.show_one, "momo config set {id} VALUE"),
     Page("/dash/journal", "journal_page", READERS, journal.show, "momo data export audit", menu="upkeep"),
@@ -74,7 +76,7 @@ PAGES: Final[tuple[Page, ...]] = (
     Page("/dash/health/checks", "checks", MANAGERS, health.show_checks, "momo doctor"),
     Page("/dash/users", "users", OWNER, users.show_list, "momo users list", menu="upkeep"),
     Page("/dash/users/{id}", "user", OWNER, users.show_one, "momo users role {id} ROLE, momo users disable {id}, momo users reset {id}"),
-    Page("/dash/keys", "keys", OWNER, keys.show_list, "momo keys list", menu="upkeep"),
+    Page("/dash/keys", "keys", OWNER, keys.show_list, "momo keys list", menu="webhooks"),
     Page("/dash/keys/{id}", "key", OWNER, keys.show_one, "momo keys show {id}"),
     Page("/dash/first", "first_run", OWNER, first_run.show, "momo setup", live=("now", "review", "line", "delivery")),
     Page("/dash/account", "account", EVERYBODY, account.show, "momo users list"),

@@ -310,10 +310,11 @@ async def test_the_first_visit_of_now_is_small(api: FakeApi) -> None:
     page = (await person.get("/dash")).text
     sizes = {"html": len(gzip.compress(page.encode(), 6))}
     for kind in ("css", "js"):
-        name = re.findall(rf'"(/dash/static/[^"]+\.{kind})"', page)[0]
-        answer = await person.get(name)
-        assert "immutable" in answer.headers["cache-control"]
-        sizes[kind] = len(gzip.compress(answer.content, 6))
+        sizes[kind] = 0
+        for name in re.findall(rf'"(/dash/static/[^"]+\.{kind})"', page):
+            answer = await person.get(name)
+            assert "immutable" in answer.headers["cache-control"]
+            sizes[kind] += len(gzip.compress(answer.content, 6))
     assert sizes["html"] <= 8_000, sizes
     assert sizes["css"] <= 6_000, sizes
     assert sizes["js"] <= 6_000, sizes

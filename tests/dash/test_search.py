@@ -110,3 +110,80 @@ async def test_the_search_is_reached_by_a_key_and_enter_opens_the_only_result(
             await visit.page.wait_for_url(f"**/dash/transactions/{waiting.reference}")
             assert await visit.width() == width
             assert clean(visit)
+
+
+LISTS = ("payments", "transactions", "reviews", "messages", "deliveries", "journal")
+
+
+@needs_browser
+@pytest.mark.parametrize("language", ["en", "fr"])
+async def test_the_first_row_of_each_list_is_near_the_top_of_a_phone(
+    api: FakeApi, browser: Browser, language: str
+) -> None:
+    await _shop(api)
+    await places.webhook_paths(api, Orders(api.shop))
+    await Orders(api.shop).make("checking", expected_payer_phone="+233201234567")
+    person = await log_in(api, Role.OWNER)
+    await person.post("/dash/account/language", {"language": language})
+    async with visiting(browser, api.base_url, width=390, height=844) as visit:
+        await as_user(visit, person)
+        for name in LISTS:
+            await visit.page.goto(f"/dash/{name}")
+            box = await visit.page.locator(".rows tbody tr").first.bounding_box()
+            assert box is not None, name
+            assert box["y"] <= 250, (name, box["y"])
+            assert await visit.width() == 390, name
+        assert clean(visit)
+
+
+async def test_a_list_of_payments_has_count_sum_and_chips_that_keep_the_search(
+    api: FakeApi,
+) -> None:
+    await _shop(api)
+    person = await log_in(api, Role.OWNER)
+    shown = (await person.get("/dash/payments")).text
+    assert "2 · GHS\xa032.35" in shown
+    shown = (await person.get("/dash/payments?search=rent")).text
+    assert "1 · GHS\xa07.35" in shown
+    chips = re.findall(r'<a href="([^"]+)">(?:Today|Yesterday|7 days|30 days)</a>', shown)
+    assert len(chips) == 4
+    assert all("search=rent" in one and "from=" in one for one in chips)
+    today = chips[0].replace("&amp;", "&")
+    shown = (await person.get(today)).text
+    assert "1 · GHS\xa07.35" in shown
+    assert 'aria-current="true">Today</a>' in shown
+    assert "1 · " not in (await person.get(chips[1].replace("&amp;", "&"))).text
+
+
+async def test_rows_show_the_clock_and_the_day_if_it_was_another_one(api: FakeApi) -> None:
+    await _shop(api)
+    person = await log_in(api, Role.OWNER)
+    clock = re.compile(r'title="[^"]*ago|just now">\d\d:\d\d</time>')
+    assert clock.search((await person.get("/dash/payments")).text)
+    api.shop.clock.advance(86_400)
+    person = await log_in(api, Role.OWNER, "owner")
+    assert re.search(r">\d{1,2} \w+, \d\d:\d\d</time>", (await person.get("/dash/payments")).text)
+
+
+async def test_now_shows_the_week_beside_today_and_its_tiles_lead_to_their_lists(
+    api: FakeApi,
+) -> None:
+    await _shop(api)
+    person = await log_in(api, Role.OWNER)
+    api.shop.clock.advance(7 * 86_400 - 3600)
+    person = await log_in(api, Role.OWNER, "owner")
+    shown = (await person.get("/dash")).text
+    # A week later, an hour before the time of the payments: none of them is counted yet.
+    assert re.search(r"Last \w+ until now: GHS\xa00\.00", shown)
+    api.shop.clock.advance(2 * 3600)
+    person = await log_in(api, Role.OWNER, "owner")
+    shown = (await person.get("/dash")).text
+    assert re.search(r"Last \w+ until now: GHS\xa032\.35", shown)
+    api.shop.clock.advance(-86_400)
+    person = await log_in(api, Role.OWNER, "owner")
+    shown = (await person.get("/dash")).text
+    assert 'id="week"' in shown
+    for state in ("paid", "short", "over", "unmatched"):
+        (address,) = re.findall(rf'"(/dash/payments\?state={state}[^"]*)"', shown)
+        assert (await person.get(address.replace("&amp;", "&"))).status_code == 200
+    assert "/dash/transactions?state=open" in shown

@@ -9,12 +9,14 @@ from playwright.async_api import Browser
 from daemon.core.access.callers import ALLOWED, Operation
 from daemon.dash.tables import ACTIONS, PAGES
 from daemon.dash.web.frame import FOLDER
+from daemon.dash.web.visit import Page
 from daemon.store.engine import Reader
 from daemon.wire import Role
 from tests.dash import places
 from tests.fakes.api import FakeApi
 from tests.fakes.browser import needs_browser, visiting
 from tests.fakes.dash import as_user, log_in
+from tests.fakes.orders import Orders
 
 ROLES = list(Role)
 SHOWN = [page for page in PAGES if not page.public]
@@ -53,8 +55,8 @@ async def test_every_page_shows_itself_to_its_roles_and_to_no_other(
                 "all => all.map(one => one.getAttribute('href'))"
             )
             for other in SHOWN:
-                if other.menu and not page.bare:
-                    assert (other.path in entries) is (role in other.roles), other.path
+                if other.menu == "main" and not page.bare:
+                    assert (other.path in entries) is (role in _listed(other)), other.path
         refused = [page for page in SHOWN if role not in page.roles]
         assert len(visit.faults) == len(refused), visit.faults
         assert visit.elsewhere == []
@@ -71,9 +73,42 @@ async def test_every_page_is_sent_to_its_roles_and_to_no_other(api: FakeApi, rol
         assert answer.text.count("<h1") == 1, page.path
         entries = set(re.findall(r'<a href="([^"]+)"', _menu(answer.text)))
         for other in SHOWN:
-            if other.menu and not page.bare:
-                assert (other.path in entries) is (role in other.roles), (page.path, other.path)
+            if other.menu == "main" and not page.bare:
+                assert (other.path in entries) is (role in _listed(other)), (page.path, other.path)
     assert api.log.lines == []
+
+
+def _listed(page: Page) -> frozenset[Role]:
+    return page.roles if page.menu_roles is None else page.menu_roles
+
+
+async def test_the_menu_is_short_and_its_pages_lead_to_all_others(api: FakeApi) -> None:
+    for role, most in ((Role.OWNER, 8), (Role.MANAGER, 8), (Role.VIEWER, 8), (Role.CASHIER, 4)):
+        person = await log_in(api, role)
+        entries = re.findall(r'<a href="(/dash[^"]*)"', _menu((await person.get("/dash")).text))
+        # The last one is the own account.
+        assert len(entries) - 1 <= most, role
+        found = set(entries)
+        for path in ("/dash/shop", "/dash/developers"):
+            if path in entries:
+                found |= set(re.findall(r'<a href="(/dash[^"]*)"', (await person.get(path)).text))
+        for page in SHOWN:
+            if page.menu:
+                assert (page.path in found) is (role in _listed(page)), (role, page.path)
+
+
+async def test_the_menu_says_how_many_reviews_wait(api: FakeApi) -> None:
+    person = await log_in(api, Role.CASHIER)
+    assert 'class="count"' not in _menu((await person.get("/dash/transactions")).text)
+    await Orders(api.shop).make("checking", expected_payer_phone="+233201234567")
+    assert '<span class="count">1</span>' in _menu((await person.get("/dash/transactions")).text)
+
+
+async def test_the_terminal_is_named_to_owner_and_manager_only(api: FakeApi) -> None:
+    for role in Role:
+        person = await log_in(api, role)
+        named = 'id="terminal"' in (await person.get("/dash/transactions")).text
+        assert named is (role in {Role.OWNER, Role.MANAGER})
 
 
 def _menu(html: str) -> str:

@@ -6,7 +6,7 @@ At a hub a list has a filter and a column with the branch.
 import csv
 import io
 from collections.abc import Callable, Mapping, Sequence
-from datetime import date
+from datetime import date, timedelta
 from typing import Any, Final, Generic, TypeVar
 from urllib.parse import urlencode
 
@@ -24,6 +24,8 @@ from daemon.wire import ShopRole
 
 PER_PAGE: Final = 50
 CSV_ROWS_MAX: Final = 10_000
+COUNTED_MAX: Final = 10_000
+"""So many rows are counted in some milliseconds."""
 SEARCH_CHARACTERS_MAX: Final = 100
 _FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
 Row = TypeVar("Row")
@@ -95,6 +97,9 @@ class Listing(Struct, Generic[Row], frozen=True):
         older: Address of the next page; "" on the last one.
         file: Address of the CSV; "" if the user may not export.
         filtered: Something is filtered.
+        chips: The days that people ask for most: key of the words, address, whether they are chosen.
+        count: How many rows the filter leaves, in words; "" if it is not known.
+        sum: Their sum; "" for rows without amounts.
     """
 
     path: str
@@ -107,6 +112,9 @@ class Listing(Struct, Generic[Row], frozen=True):
     older: str
     file: str
     filtered: bool
+    chips: Sequence[tuple[str, str, bool]]
+    count: str
+    sum: str
 
 
 async def branch_names(visit: Visit) -> Mapping[str, str]:
@@ -176,7 +184,7 @@ class ListPage(Struct, Generic[Row], frozen=True):
             asked: The result of `ask`.
             rows: The rows of the page.
             last: Id of the last row if more follow, else None.
-            values: Further values for the template.
+            values: Further values for the template; `count` and `sum` are those of the list.
         """
         if asked.as_csv:
             return await self._file(visit, asked, rows)
@@ -206,6 +214,9 @@ class ListPage(Struct, Generic[Row], frozen=True):
             "" if last is None else address(after=str(last)),
             address(**{"as": "csv"}) if visit.may(Operation.EXPORT) else "",
             filtered=bool(kept),
+            chips=_chips(visit, address) if self.dated else (),
+            count=str(values.pop("count", "")),
+            sum=str(values.pop("sum", "")),
         )
         return Shown(self.template, {"branches": asked.branches, **values, "list": found})
 
@@ -237,6 +248,30 @@ class ListPage(Struct, Generic[Row], frozen=True):
             writer.writerow(f"'{cell}" if cell.startswith(_FORMULA) else cell for cell in cells)
         name = f"{self.name}-{visit.words.local(visit.now):%Y-%m-%d}.csv"
         return Download(name, out.getvalue().encode())
+
+
+def counted(visit: Visit, count: int) -> str:
+    """Return a number of rows in words; those above `COUNTED_MAX` are not counted."""
+    if count > COUNTED_MAX:
+        return visit.words("count_more", count=f"{COUNTED_MAX:,}")
+    return f"{count:,}"
+
+
+def _chips(visit: Visit, address: Callable[..., str]) -> list[tuple[str, str, bool]]:
+    today, found = visit.words.local(visit.now).date(), []
+    for word, first, last in (
+        ("today", 0, 0),
+        ("yesterday", 1, 1),
+        ("week", 6, 0),
+        ("month", 29, 0),
+    ):
+        days = {
+            "from": str(today - timedelta(days=first)),
+            "to": str(today - timedelta(days=last)),
+        }
+        here = all(visit.query.get(name) == day for name, day in days.items())
+        found.append((f"chip_{word}", address(**days), here))
+    return found
 
 
 def _day(visit: Visit, name: str) -> tuple[int, int] | None:

@@ -100,8 +100,12 @@ class Look:
         self.names[name] = f"{ROOT}{hashed}"
 
 
-GROUPS: Final = ("counter", "money", "lines", "webhooks", "books", "upkeep")
-"""The groups of the menu in their order; their words are `menu_<group>`."""
+GROUPS: Final = ("main", "lines", "books", "upkeep", "webhooks")
+"""The groups of pages in their order; their words are `menu_<group>`."""
+LEADS_TO: Final = {"/dash/shop": ("lines", "books", "upkeep"), "/dash/developers": ("webhooks",)}
+"""The pages of the menu that show other groups."""
+Entry = tuple[str, str, bool]
+"""The address of a page, its word, and whether it is this page."""
 
 
 class Frame:
@@ -123,7 +127,7 @@ class Frame:
             "parent": "fragment.html" if fragment else "base.html",
             "title": title,
             "shop": visit.shop.name if visit.shop is not None else "momo",
-            "menu": self._menu(visit),
+            "menu": self._groups(visit),
             "files": self._look.names,
             "said": t(said) if said.startswith("said_") and t.has(said) else "",
             "live": " ".join(page.live) if page is not None and visit.who is not None else "",
@@ -151,19 +155,22 @@ class Frame:
         values = {"headline": headline, "more": more, "next": ""}
         return Shown("error.html", values, headline, status=status)
 
-    def _menu(self, visit: Visit) -> list[tuple[str, list[tuple[str, str, bool]]]]:
-        """Return the groups of the menu, each with (address, word, whether it is this page), as the role allows."""
-        if visit.role is None:
-            return []
-        found = []
-        for group in GROUPS:
-            entries = [
-                (page.path, visit.words(page.title), _is_below(visit.path, page.path))
-                for page in self._pages
-                if page.menu == group and visit.role in page.roles
-            ]
-            if entries:
-                found.append((visit.words(f"menu_{group}"), entries))
+    def _groups(self, visit: Visit) -> dict[str, list[Entry]]:
+        """Return the pages of each group of the menu, as the role allows."""
+        found: dict[str, list[Entry]] = {group: [] for group in GROUPS}
+        for page in self._pages:
+            roles = page.roles if page.menu_roles is None else page.menu_roles
+            if page.menu and visit.role in roles:
+                here = _is_below(visit.path, page.path)
+                found[page.menu].append((page.path, visit.words(page.title), here))
+        inside = [
+            (href, any(here for group in LEADS_TO.get(href, ()) for _, _, here in found[group]))
+            for href, _, _ in found["main"]
+        ]
+        found["main"] = [
+            (href, word, here or leads)
+            for (href, word, here), (_, leads) in zip(found["main"], inside, strict=True)
+        ]
         return found
 
 

@@ -148,6 +148,7 @@ class Visit(Struct):
         now: Microseconds, read once.
         idempotency: The form's key for flows that take one; None for a page.
         errors: Errors in the fields of a refused form, by name.
+        reviews_open: How many reviews wait for a decision.
         here: The address of the page of a refused form, if the form was posted to another one.
     """
 
@@ -168,6 +169,7 @@ class Visit(Struct):
     idempotency: Idempotency | None = None
     errors: dict[str, str] = field(default_factory=dict)
     here: str = ""
+    reviews_open: int = 0
 
     @property
     def caller(self) -> Caller:
@@ -294,7 +296,9 @@ class Page(Struct, frozen=True):
         roles: The roles that may see it.
         show: Reads its data and returns its template and values.
         command: The same thing in the terminal; `{places}` are filled from the address.
-        menu: Group of the menu that it stands in; empty for a page that others link to.
+        menu: `main` for an entry of the menu, or its group on one of the two pages that the menu leads to; empty for a page that
+            others link to.
+        menu_roles: The roles that have it there; None is all that may see it.
         live: The events that make an open page fetch itself again: `now`, `review`, `line`, `delivery`.
         public: It is shown without a session.
         bare: It has no menu and does not show the user's name: a screen for customers.
@@ -308,6 +312,7 @@ class Page(Struct, frozen=True):
     show: Show
     command: str = ""
     menu: str = ""
+    menu_roles: frozenset[Role] | None = None
     live: tuple[str, ...] = ()
     public: bool = False
     bare: bool = False

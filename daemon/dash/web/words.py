@@ -90,6 +90,14 @@ class Words:
         month = self("months").split()[at.month - 1]
         return f"{self('weekdays').split()[at.weekday()]} {at.day} {month}"
 
+    def clock(self, at_us: int, now_us: int) -> str:
+        """Return the hour and minute, after the day if it is not today."""
+        at, today = self.local(at_us), self.local(now_us).date()
+        if at.date() == today:
+            return self.time(at_us)
+        day = self.date(at_us) if at.year != today.year else self.date(at_us).rpartition(" ")[0]
+        return f"{day}, {self.time(at_us)}"
+
     def moment(self, at_us: int) -> str:
         """Return date and time."""
         return f"{self.date(at_us)}, {self.time(at_us)}"

@@ -1,5 +1,6 @@
 """The list of payments for a person: newest first or by amount, filtered and searched, page after page without a count."""
 
+from collections.abc import Iterator
 from typing import Any, Final
 
 from msgspec import Struct
@@ -89,16 +90,40 @@ class Listed(Struct, frozen=True):
 
 def listed(reader: Reader, wanted: PaymentFilter, *, limit: int) -> tuple[list[Listed], bool]:
     """Return one page, and whether more payments follow."""
-    if wanted.search:
-        exact, of_amount = Conditions(), Conditions()
-        exact.by("p.telco_transaction_id = :telco_id", telco_id=normalize_telco_id(wanted.search))
-        of_amount.by("p.amount_minor = :minor", minor=amount_of(wanted.search))
-        for tried in (exact, of_amount) if of_amount.params else (exact,):
-            found = _page(reader, wanted, tried, limit)
-            if found[0]:
-                return found
-        return _page(reader, wanted, _within(reader, wanted.search), limit)
-    return _page(reader, wanted, Conditions(), limit)
+    found: tuple[list[Listed], bool] = [], False
+    for conditions in _ways(reader, wanted.search):
+        found = _page(reader, wanted, conditions, limit)
+        if found[0]:
+            break
+    return found
+
+
+def totals(reader: Reader, wanted: PaymentFilter, *, most: int) -> dict[str, tuple[int, int]]:
+    """Return by currency how many payments the filter leaves, and their sum; at most `most` payments are counted."""
+    for conditions in _ways(reader, wanted.search):
+        _narrow(conditions, wanted)
+        rows = reader.all(
+            "SELECT found.currency, COUNT(*), SUM(found.amount_minor) FROM (SELECT p.currency, p.amount_minor FROM "
+            f"{_SOURCE} WHERE {conditions.where} LIMIT :most) found GROUP BY found.currency",
+            {**conditions.params, "most": most},
+        )
+        if rows:
+            return {str(currency): (int(count), int(minor)) for currency, count, minor in rows}
+    return {}
+
+
+def _ways(reader: Reader, text: str | None) -> Iterator[Conditions]:
+    """Yield the ways to search for a text, to be tried in turn until one has results; one that finds all without a text."""
+    if not text:
+        yield Conditions()
+        return
+    exact, of_amount = Conditions(), Conditions()
+    exact.by("p.telco_transaction_id = :telco_id", telco_id=normalize_telco_id(text))
+    yield exact
+    of_amount.by("p.amount_minor = :minor", minor=amount_of(text))
+    if of_amount.params:
+        yield of_amount
+    yield _within(reader, text)
 
 
 def one(reader: Reader, payment_id: str) -> Listed | None:
@@ -131,14 +156,7 @@ def _page(
     reader: Reader, wanted: PaymentFilter, conditions: Conditions, limit: int
 ) -> tuple[list[Listed], bool]:
     key, order = SORTS[wanted.sort]
-    conditions.by("p.mode = :mode", mode=wanted.mode)
-    conditions.by("p.stored_at >= :since", since=wanted.since)
-    conditions.by("p.stored_at < :until", until=wanted.until)
-    conditions.by(
-        "p.branch_id = (SELECT id FROM branches WHERE name = :branch)", branch=wanted.branch
-    )
-    if wanted.state is not None:
-        conditions.always(STATES[wanted.state])
+    _narrow(conditions, wanted)
     if wanted.after is not None:
         place = reader.one(
             f"SELECT {key}, p.seq FROM payments p WHERE p.id = :id", {"id": wanted.after}
@@ -157,6 +175,17 @@ def _page(
         t=Transaction,
     )
     return [_listed(row) for row in rows[:limit]], len(rows) > limit
+
+
+def _narrow(conditions: Conditions, wanted: PaymentFilter) -> None:
+    conditions.by("p.mode = :mode", mode=wanted.mode)
+    conditions.by("p.stored_at >= :since", since=wanted.since)
+    conditions.by("p.stored_at < :until", until=wanted.until)
+    conditions.by(
+        "p.branch_id = (SELECT id FROM branches WHERE name = :branch)", branch=wanted.branch
+    )
+    if wanted.state is not None:
+        conditions.always(STATES[wanted.state])
 
 
 def _listed(row: tuple[Any, ...]) -> Listed:

@@ -116,6 +116,13 @@ def page(
     return rows, total
 
 
+def count_open(reader: Reader, mode: Mode) -> int:
+    """Return how many reviews wait for a decision."""
+    return reader.count(
+        "SELECT COUNT(*) FROM reviews WHERE state = 'open' AND mode = :mode", {"mode": mode}
+    )
+
+
 def next_open(
     reader: Reader, *, before: int | None, without: Collection[ReviewReason]
 ) -> Review | None:

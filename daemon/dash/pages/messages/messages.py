@@ -87,6 +87,7 @@ async def show_list(visit: Visit) -> Shown | Download:
         asked,
         rows,
         end if end < total else None,
+        count=f"{total:,}",
         fields=lambda row: _fields(row.fields),
         sender=lambda row: sender_name(visit, row.sender),
         unread=asked.chosen["message"] == MessageState.UNPARSED,

@@ -1,7 +1,7 @@
 """Now: the money of today, open tasks for an operator, the lines and webhooks, and the latest payments."""
 
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, Final
 
 import msgspec
@@ -15,7 +15,7 @@ from daemon.core.webhooks.endpoint import Endpoint
 from daemon.dash.parts import chart
 from daemon.dash.parts.listing import branch_names
 from daemon.dash.web.visit import Shown, Visit
-from daemon.steps.books.day_sheet import read_totals
+from daemon.steps.books.day_sheet import read_buckets, read_totals
 from daemon.steps.lines import line_status
 from daemon.store.books.day_sheet import Period, waiting
 from daemon.store.engine import Reader
@@ -39,6 +39,10 @@ async def show(visit: Visit) -> Shown:
     t, now = visit.words, visit.now
     local = t.local(now)
     period = Period(*day_sheet.day(local.date(), t.zone))
+    week_since = day_sheet.day(local.date() - timedelta(days=6), t.zone)[0]
+    same_day = day_sheet.day(local.date() - timedelta(days=7), t.zone)[0]
+    # Until the same time of that day.
+    before = Period(same_day, max(same_day + 1, same_day + now - period.since))
     phones = visit.machine.phone_states()
 
     def read(reader: Reader) -> dict[str, Any]:
@@ -52,9 +56,16 @@ async def show(visit: Visit) -> Shown:
         needs = _line_needs(visit, lines, _review_needs(visit, reader))
         if visit.may(Operation.MANAGE_WEBHOOKS):
             needs += _webhook_needs(visit, reader, receivers, waits)
+        currency = sheets[0]["currency"] if sheets else "GHS"
+        week = read_buckets(reader, Period(week_since, period.until), t.zone, "day")
+        earlier = _sum(read_buckets(reader, before, t.zone, "day"), currency)
         return {
+            "day": f"{local:%Y-%m-%d}",
+            "week": _week(visit, week, local, currency),
+            "earlier": visit.money(earlier, currency),
+            "same_weekday": t("weekdays").split()[local.weekday()],
             "sheet": sheets[0]["all"] if sheets else None,
-            "currency": sheets[0]["currency"] if sheets else "GHS",
+            "currency": currency,
             "others": sheets[1:],
             "transactions_waiting": waiting(reader, now),
             "bars": _hours(visit, hours, local),
@@ -165,6 +176,23 @@ def _endpoint_state(endpoint: Endpoint) -> str:
     if not endpoint.is_active:
         return "paused"
     return "failing" if endpoint.consecutive_failures else "well"
+
+
+def _sum(rows: Sequence[Json], currency: str) -> int:
+    amounts = [
+        read_api_amount(row["amount"], currency) for row in rows if row["currency"] == currency
+    ]
+    return sum(amount or 0 for amount in amounts)
+
+
+def _week(visit: Visit, rows: Sequence[Json], local: datetime, currency: str) -> chart.Bars | None:
+    """Return the money of each of the last seven days; None if there was none."""
+    names, values = visit.words("weekdays").split(), []
+    for back in range(6, -1, -1):
+        day = local.date() - timedelta(days=back)
+        minor = _sum([row for row in rows if row["day"] == str(day)], currency)
+        values.append((names[day.weekday()][:2], minor, visit.money(minor, currency)))
+    return chart.bars(values, now=6) if any(minor for _, minor, _ in values) else None
 
 
 def _hours(visit: Visit, rows: Sequence[Json], local: datetime) -> chart.Bars | None:

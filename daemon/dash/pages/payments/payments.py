@@ -78,10 +78,23 @@ async def show_list(visit: Visit) -> Shown | Download:
         after=asked.after,
         branch=asked.branch,
     )
-    rows, more = await visit.env.store.read(
-        lambda reader: payment_list.listed(reader, wanted, limit=asked.limit)
+    most = listing.COUNTED_MAX + 1
+    (rows, more), totals = await visit.env.store.read(
+        lambda reader: (
+            payment_list.listed(reader, wanted, limit=asked.limit),
+            payment_list.totals(reader, wanted, most=most),
+        )
     )
-    return await LIST.answer(visit, asked, rows, rows[-1].payment.id if more else None)
+    count = sum(number for number, _ in totals.values())
+    sums = [visit.money(minor, currency) for currency, (_, minor) in totals.items()]
+    return await LIST.answer(
+        visit,
+        asked,
+        rows,
+        rows[-1].payment.id if more else None,
+        count=listing.counted(visit, count),
+        sum=" · ".join(sums) if count < most else "",
+    )
 
 
 async def reconcile(visit: Visit) -> Outcome:

@@ -285,6 +285,7 @@ async def show_list(visit: Visit) -> Shown | Download:
         asked,
         rows,
         end if end < total else None,
+        count=f"{total:,}",
         paid_of=paid_of,
         text=visible,
         who=lambda row: actor_name(visit, row.decided_by),

@@ -63,15 +63,15 @@ async def show_list(visit: Visit) -> Shown | Download:
         mode=wanted.mode, status=TransactionStatus.PENDING, sort=wanted.sort
     )
 
-    def read(reader: Reader) -> tuple[Sequence[Found], Sequence[Found]]:
+    def read(reader: Reader) -> tuple[Sequence[Found], int, Sequence[Found]]:
         limit = asked.limit + (0 if asked.as_csv else 1)
         rows = transaction_list.transactions(reader, wanted, now=now, limit=limit, offset=0)
         first = split and asked.after is None
         size = OPEN_SHOWN + 1 if first else 0
         found = transaction_list.transactions(reader, waiting, now=now, limit=size, offset=0)
-        return rows[0], found[0]
+        return *rows, found[0]
 
-    rows, waiting_rows = await visit.env.store.read(read)
+    rows, total, waiting_rows = await visit.env.store.read(read)
     shown = rows if asked.as_csv else rows[: asked.limit]
     last = shown[-1][0].reference if len(rows) > asked.limit else None
     page = listing.ListPage(
@@ -91,6 +91,7 @@ async def show_list(visit: Visit) -> Shown | Download:
         asked,
         shown,
         last,
+        count="" if split else f"{total:,}",
         open=waiting_rows[:OPEN_SHOWN],
         more_open=len(waiting_rows) > OPEN_SHOWN,
         split=split and asked.after is None,
