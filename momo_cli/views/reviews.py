@@ -136,7 +136,10 @@ def review_next(row: Row) -> list[str]:
     review, message = clean(row.get("id")), clean(at(row, "message.id"))
     if row.get("state") != OPEN:
         reference = clean(at(row, "payment.reference"))
-        return [f"momo tx show {reference}"] if reference else []
+        undo = (
+            [f"momo review undo {review}"] if row.get("state") in {"approved", "rejected"} else []
+        )
+        return [*([f"momo tx show {reference}"] if reference else []), *undo]
     suggested = [f"momo review approve {review} --suggested"] if suggestions_of(row) else []
     named = [] if suggested or row.get("request") else payable_transactions(row)
     order = "".join(f" --order {clean(one.get('svc_code'))}" for one in named)

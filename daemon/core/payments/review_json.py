@@ -63,6 +63,7 @@ class ReviewEvidence(Struct, frozen=True):
         named: The transactions with a code in its reference.
         suggestions: The transactions that it may be meant for now, the likeliest first.
         place: Position of the message in the balance chain of its line; None if it is in none.
+        approving_by: The user whose approval in the dashboard can still be undone.
     """
 
     review: Review
@@ -76,6 +77,7 @@ class ReviewEvidence(Struct, frozen=True):
     other_message: Message | None = None
     suggestions: tuple[Suggestion, ...] = ()
     place: ChainPosition | None = None
+    approving_by: str | None = None
 
 
 class ReviewMessage(Struct, frozen=True):
@@ -214,6 +216,10 @@ class ReviewAnswer(Struct, frozen=True):
     decided_at: shape.NoTime
     decided_by: Annotated[str | None, sample(None)]
     notes: Annotated[str | None, sample(None)]
+    approving_by: Annotated[
+        str | None,
+        sample(None, "whose approval in the dashboard can still be undone; null when none waits"),
+    ]
     test: shape.Test
     message: ReviewMessage
     line: ReviewLine | None
@@ -283,6 +289,7 @@ class ReviewAnswer(Struct, frozen=True):
                 for rank, each in enumerate(evidence.suggestions, 1)
             ],
             balance_chain=evidence.place and balance_chain(evidence.place),
+            approving_by=evidence.approving_by,
             **of_branch(row.branch_id, names),
         )
 

@@ -409,6 +409,7 @@ def _collected(reader: Reader, review: Review, now: int) -> ReviewEvidence:
     # If the other message made a payment, the payment is shown, otherwise the message itself.
     other_message_id = details.get("message_id") if other_id is None else None
     codes = candidates(_reference_text(message, payment))
+    later = waiting(reader, review.id) if review.state == OPEN else None
     return ReviewEvidence(
         review=review,
         message=message,
@@ -421,6 +422,7 @@ def _collected(reader: Reader, review: Review, now: int) -> ReviewEvidence:
         named=tuple(transactions.by_codes_in_use(reader, review.mode, codes, now)),
         suggestions=_suggestions(reader, review, payment),
         place=_place(reader, message),
+        approving_by=None if later is None else f"user:{later.user_name}",
     )
 
 

@@ -187,7 +187,11 @@ def test_show_of_a_decided_one_says_who_decided(api: FakeApi, momo: Momo) -> Non
         "  by     socket:0",
         "  notes  asked her",
     ]
-    assert ran.err == f"next:  momo tx show {samples.REF}\n"
+    assert ran.err.split("\n") == [
+        f"next:  momo tx show {samples.REF}",
+        f"       momo review undo {ID}",
+        "",
+    ]
 
 
 FOREIGN: dict[str, Any] = {
