@@ -19,14 +19,14 @@ pytestmark = pytest.mark.slow
 
 STUCK = """
 import asyncio, sys, time
-from daemon.core.upkeep import heartbeat
+from daemon.core.upkeep import self_check
 from daemon.loops import deliveries, every_minute, notices, watched_files
 from daemon.loops.lines import modems, ports
 
 async def hang(*_, **__):
     await asyncio.Event().wait()
 
-heartbeat.HEARTBEAT_TIMEOUT_S, every_minute.BACKLOG_S = 0.5, 0.0
+self_check.HEARTBEAT_TIMEOUT_S, every_minute.BACKLOG_S = 0.5, 0.0
 worker = sys.argv[1]
 match worker:
     case "deliver": deliveries.DeliverLoop._turn = hang
