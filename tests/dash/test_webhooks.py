@@ -260,7 +260,11 @@ async def test_it_is_explained_which_endpoint_got_a_payment_and_why(api: FakeApi
         "SELECT id, (SELECT id FROM payments p WHERE p.seq = payment_seq) AS payment_id FROM transactions"
     )
     viewer = await log_in(api, Role.VIEWER)
-    for given in (order, payment, "svc_trx_" + order.replace("-", "")):
+    ((code, telco_id),) = await api.shop.values(
+        "SELECT t.svc_code, p.telco_transaction_id AS telco_id FROM transactions t JOIN payments p ON p.seq = t.payment_seq"
+    )
+    named = [code, telco_id] if code else [telco_id]
+    for given in (order, payment, "svc_trx_" + order.replace("-", ""), *named):
         page = (await viewer.get(f"/dash/routes?of={given}")).text
         assert page.count("no rule of any endpoint matches") == 2
         assert page.count("gets it") == 2

@@ -25,8 +25,9 @@ from daemon.dash.web.visit import FormWrong, Goto, Outcome, Shown, Visit
 from daemon.flows.webhooks import rules as flow
 from daemon.flows.webhooks.rules import RuleChange, explanation
 from daemon.store.engine import Reader
-from daemon.store.payments import payment_list
+from daemon.store.payments import payment_list, transaction_list
 from daemon.store.payments.payment_list import PaymentFilter
+from daemon.store.payments.transaction_list import TransactionFilter
 from daemon.store.webhooks import routing
 from daemon.wire import ErrorCode
 from parsers.pasted import plain_amount
@@ -205,7 +206,9 @@ async def show_route(visit: Visit) -> Shown:
     """Show the field, and with `of` (reference, order or payment) the explanation."""
     given = visit.query.get("of", "").strip()[:GIVEN_MAX]
     found = (
-        await visit.env.store.read(lambda reader: _explanation(reader, given)) if given else None
+        await visit.env.store.read(lambda reader: _explanation(reader, given, visit.now))
+        if given
+        else None
     )
     if given and found is None:
         visit.fail("of", "route_not_found")
@@ -219,13 +222,19 @@ async def show_route(visit: Visit) -> Shown:
     return Shown("webhooks/route.html", values, visit.words("route"))
 
 
-def _explanation(reader: Reader, given: str) -> RoutingAnswer | None:
+def _explanation(reader: Reader, given: str, now: int) -> RoutingAnswer | None:
     wanted = split_reference(given)
     if wanted is None:
         try:
             wanted = str(uuid.UUID(given))
         except ValueError:
-            return None
+            # A code or a network's ID.
+            found, _ = transaction_list.transactions(
+                reader, TransactionFilter(origin="all", search=given), now=now, limit=2, offset=0
+            )
+            if len(found) != 1:
+                return None
+            wanted = found[0][0].id
     of_order = explanation(reader, wanted, None)
     if of_order is not None:
         return of_order
