@@ -57,7 +57,7 @@ from daemon.sender.live_receivers import LISTEN_SCHEME
 from daemon.sender.local_targets import Targets
 from daemon.sender.owner_notices import Channel, Desktop, Email
 from daemon.store import shop
-from daemon.store.branches import link
+from daemon.store.branches import feed as store_feed
 from daemon.store.engine import Reader
 from daemon.store.lines import devices
 from daemon.store.webhooks import endpoints
@@ -393,7 +393,7 @@ class Daemon:
         found = shop.get(reader)
         if found is not None:
             self._env.account_key = bytes.fromhex(found.account_key)
-            self._env.place = link.place(reader)
+            self._env.place = store_feed.link_place(reader)
 
     async def _read_phones(self) -> None:
         """Read the sources, once the database has all messages of the message journal."""

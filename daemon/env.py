@@ -18,7 +18,7 @@ from daemon.core.payments.payer_texts import Texting
 from daemon.core.upkeep.clock_check import ClockCheck, Times
 from daemon.core.upkeep.faults import Faults
 from daemon.core.upkeep.self_check import AwakeStatus, DiskWatch, Heartbeats, SelfCheck
-from daemon.core.webhooks.fair_queue import LivePriority
+from daemon.core.webhooks.delivery import LivePriority
 from daemon.runtime.config import Config, Http, Sms
 from daemon.runtime.config_file import SettingsState
 from daemon.runtime.files import free_bytes

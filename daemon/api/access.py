@@ -20,7 +20,7 @@ from daemon.core.reading import read
 from daemon.core.shape import On, Password, Time, marked, sample
 from daemon.flows.access import browser, keys
 from daemon.flows.access import users as flow
-from daemon.store.access import api_keys, passwords, users
+from daemon.store.access import passwords, users
 from daemon.store.engine import Reader
 from daemon.wire import ErrorCode, Mode, Role, Scope
 
@@ -245,7 +245,7 @@ def _keep(asked: Idempotency | None, warnings: list[str]) -> Keep[keys.MadeKey]:
 async def list_keys(call: Call) -> Reply:
     """List all keys, newest first, including revoked keys."""
     needs_operator(call.caller)
-    rows = await call.env.store.read(api_keys.known)
+    rows = await call.env.store.read(users.known_keys)
     return ok([_shape(call, row) for row in rows])
 
 
@@ -258,7 +258,7 @@ async def get_key(call: Call) -> Reply:
     """Return one key."""
     needs_operator(call.caller)
     key_id = call.uuid(ErrorCode.KEY_NOT_FOUND)
-    row = await call.env.store.look(lambda reader: api_keys.get(reader, key_id))
+    row = await call.env.store.look(lambda reader: users.get_key(reader, key_id))
     if row is None:
         raise Refusal(ErrorCode.KEY_NOT_FOUND)
     return ok(_shape(call, row))

@@ -30,7 +30,7 @@ from daemon.sender.hub_client import (
     HubUnreachableError,
     address_fault,
 )
-from daemon.store.branches import branches, link
+from daemon.store.branches import branches, feed
 from daemon.wire import ErrorCode, Path
 
 T = TypeVar("T", bound=Struct)
@@ -355,10 +355,10 @@ async def _ask_hub(env: Env, path: str, body: dict[str, Any]) -> dict[str, Any]:
 
 
 async def _client(env: Env) -> HubClient:
-    found = await env.store.read(link.get)
+    found = await env.store.read(feed.get_link)
     if found is None:
         raise Refusal(ErrorCode.NOT_A_BRANCH)
-    key = env.vault.unseal(found.key_sealed, link.KEY_PURPOSE).decode()
+    key = env.vault.unseal(found.key_sealed, feed.KEY_PURPOSE).decode()
     return HubClient(found.url, found.spki, key, env.config.hub.ca_file)
 
 

@@ -8,7 +8,7 @@ from typing import Any, Final
 from daemon import wire
 from daemon.commands.output import need_shop, print_json
 from daemon.core.errors import MomoError
-from daemon.core.upkeep import backup_retention
+from daemon.core.upkeep import self_check
 from daemon.flows.upkeep import backups
 from daemon.open_shop import (
     EXIT_FAILED,
@@ -28,7 +28,7 @@ from daemon.store.upkeep.backup import BackupBad, DiskFull
 from parsers.times import from_us
 
 _FAILURES: Final = (
-    (backup_retention.RetentionInvalid, wire.ErrorCode.USAGE, EXIT_USAGE, f"momo backup prune --keep {backup_retention.DEFAULT} --dry-run"),
+    (self_check.RetentionInvalid, wire.ErrorCode.USAGE, EXIT_USAGE, f"momo backup prune --keep {self_check.DEFAULT_RETENTION} --dry-run"),
     (DiskFull, wire.ErrorCode.DISK_FULL, EXIT_FAILED, "momo backup prune"),
     (backups.NoBackup, wire.ErrorCode.BACKUP_NOT_FOUND, EXIT_NOT_FOUND, "momo backup list"),
     (BackupBad, wire.ErrorCode.BACKUP_FAILED, EXIT_FINDINGS, "momo backup list"),
@@ -78,7 +78,7 @@ def _do(options: argparse.Namespace, places: wire.Places) -> Any:
     match options.what:
         case "create":
             # Parse --keep first, so that an invalid value is reported before a backup is made.
-            wanted = options.keep and backup_retention.parse_retention(options.keep)
+            wanted = options.keep and self_check.parse_retention(options.keep)
             data = backups.create(places, options.to, now, also_to=also_to)
             if unknown and options.to is None:
                 data["also"] = {"folder": None, "status": "failed", "path": None, "why": unknown}
@@ -96,7 +96,7 @@ def _do(options: argparse.Namespace, places: wire.Places) -> Any:
         case "prune":
             data = backups.prune(
                 places,
-                options.keep or backup_retention.DEFAULT,
+                options.keep or self_check.DEFAULT_RETENTION,
                 dry_run=options.dry_run,
                 also_to=also_to,
             )

@@ -130,12 +130,6 @@ Flag = Annotated[bool, Meta(examples=[False])]
 On = Annotated[bool, Meta(examples=[True])]
 Count = Annotated[int, Meta(ge=0, examples=[0])]
 Test = Annotated[bool, sample(False, "true for everything that is not real money")]
-PUBLIC: Final = marked(column="public")
-"""The mark of a row's text that the operator's SQL shows as it is: an id, or a fixed word."""
-MASKED: Final = marked(column="masked")
-"""That of a text in which phone numbers are masked, because people write it."""
-HIDDEN: Final = marked(column="hidden")
-"""That of a text that is never shown. A text without a mark is hidden too."""
 Offset = Annotated[int, page_size(1_000_000_000_000, name="entries to skip", low=0, shown=0)]
 """At most larger than any list, and still a valid integer of the database."""
 CursorOf1 = Annotated[
@@ -304,12 +298,6 @@ def stored(request: Struct) -> dict[str, Any]:
         for name in request.__struct_fields__
         if (value := getattr(request, name)) is not None
     }
-
-
-def columns_marked(row: type[Struct], mark: Meta) -> str:
-    """Return the columns of a row with one of the marks `PUBLIC`, `MASKED` and `HIDDEN`, separated by blanks."""
-    wanted = (mark.extra or {})["column"]
-    return " ".join(each.name for each in members(row) if each.kind.marks.get("column") == wanted)
 
 
 def shown(shape: type[T], row: object, **given: Any) -> T:

@@ -23,9 +23,9 @@ from daemon.doctor.checks import (
     with_database,
 )
 from daemon.store import shop
-from daemon.store.branches import branches, feed, link
+from daemon.store.branches import branches, feed
 from daemon.store.branches.branches import Branch
-from daemon.store.branches.link import HubLink
+from daemon.store.branches.feed import HubLink
 from daemon.store.engine import Reader
 from daemon.store.webhooks import delivery_log, endpoints
 from daemon.wire import ShopRole
@@ -126,8 +126,8 @@ def hub_checks(system: System) -> Iterator[Check]:
         if shop.get(reader) is None:
             yield skipped("hub.link", "there is no shop here yet", "momo setup")
             return
-        role = link.place(reader).role
-        found = link.get(reader)
+        role = feed.link_place(reader).role
+        found = feed.get_link(reader)
         if role is ShopRole.HUB:
             yield from _branches(reader, system.now_us)
         elif found is not None:

@@ -17,8 +17,15 @@ from msgspec import Struct
 
 from daemon.core.errors import Unavailable
 from daemon.core.limits import LEASE_US, SECOND_US
-from daemon.core.webhooks.delivery import AttemptResult, Decision, RetryPolicy, classify
-from daemon.core.webhooks.fair_queue import QueueKey, mark_served, most_behind
+from daemon.core.webhooks.delivery import (
+    AttemptResult,
+    Decision,
+    QueueKey,
+    RetryPolicy,
+    classify,
+    mark_served,
+    most_behind,
+)
 from daemon.env import Env
 from daemon.flows.upkeep import notices
 from daemon.flows.webhooks import deliver

@@ -27,8 +27,8 @@ from daemon.runtime.log import Log
 from daemon.runtime.secrets import SecretsLocked
 from daemon.sender.hub_client import HubClient, HubRefusalError, HubUnreachableError
 from daemon.store import journal
-from daemon.store.branches import feed, link
-from daemon.store.branches.link import HubLink
+from daemon.store.branches import feed
+from daemon.store.branches.feed import HubLink
 from daemon.wire import VERSION
 from parsers.masking import describe_error
 from parsers.phone import read_phone
@@ -111,7 +111,7 @@ class HubLinkLoop:
         Earlier failures mean nothing then.
         """
         try:
-            found = await self._env.store.look(link.get)
+            found = await self._env.store.look(feed.get_link)
         except Unavailable:
             return False
         tried = self._tried

@@ -31,7 +31,7 @@ from daemon.runtime import sse
 from daemon.runtime.page_response import Header, qr_svg
 from daemon.runtime.words import about
 from daemon.store import journal
-from daemon.store.payments.checkout import facts as read_facts
+from daemon.store.payments.transactions import checkout_facts as read_facts
 from parsers.phone import read_phone
 
 Texts = Mapping[str, str]

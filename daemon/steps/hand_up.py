@@ -17,9 +17,9 @@ from daemon.env import Env
 from daemon.steps import settle
 from daemon.steps.suggest import open_near_miss_review
 from daemon.store import journal
-from daemon.store.branches import branches, copies, feed, link
+from daemon.store.branches import branches, copies, feed
 from daemon.store.branches.branches import Branch
-from daemon.store.branches.link import HubLink
+from daemon.store.branches.feed import HubLink
 from daemon.store.engine import Reader, Tx
 from daemon.store.payments import payments, transactions
 from daemon.wire import ErrorCode
@@ -95,26 +95,26 @@ def _take_back(tx: Tx, payment: Payment, actor: str, now: int) -> Payment:
         Refusal: PAYMENT_HANDED_UP: the hub may have it, and may have used it.
     """
     # Also after the branch has left, or has joined again: what the hub used stays used.
-    to_hub = link.get(tx)
+    to_hub = feed.get_link(tx)
     if _used_by_hub(tx, payment) or (to_hub is not None and _may_be_at_hub(tx, payment, to_hub)):
         raise Refusal(ErrorCode.PAYMENT_HANDED_UP)
     return _back_here(tx, payment, actor, now)
 
 
 def _used_by_hub(reader: Reader, payment: Payment) -> bool:
-    decision = link.decision_about(reader, payment.id) or {}
+    decision = feed.decision_about(reader, payment.id) or {}
     return decision.get("reference") is not None or decision.get("same_as") is not None
 
 
 def _may_be_at_hub(reader: Reader, payment: Payment, to_hub: HubLink) -> bool:
     first = feed.first_entry(reader, "payment", payment.id, to_hub.acked_seq)
-    return first is None or first <= to_hub.sent_seq or link.was_claimed(reader, payment.id)
+    return first is None or first <= to_hub.sent_seq or feed.was_claimed(reader, payment.id)
 
 
 def is_unanswered(reader: Reader, payment: Payment) -> bool:
     """Return whether this shop handed a payment up to a hub that it has left without an answer: the hub may have used it."""
     mine = payment.branch_id is None and not payment.decided_here
-    return mine and link.get(reader) is None and not _used_by_hub(reader, payment)
+    return mine and feed.get_link(reader) is None and not _used_by_hub(reader, payment)
 
 
 def take_back_unsent(
@@ -241,7 +241,7 @@ def let_go(tx: Tx, env: Env, payment: Payment, now: int) -> None:
     first = same_elsewhere(tx, payment)
     if first is None:
         release(tx, env, payment, by="momo", now=now)
-    elif branches.last_command(tx, link.DECIDED, payment.id) is None:
+    elif branches.last_command(tx, feed.DECIDED, payment.id) is None:
         paid = transactions.paid_by(tx, first.id)
         settle.tell_branch(tx, env.outbox, payment, paid, now, same_as=first.id)
 

@@ -7,7 +7,7 @@ refused with its own error instead of failing later at a column that it lacks.
 import hashlib
 import re
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib import resources
 from typing import Any, Final
 
@@ -29,9 +29,9 @@ _UNREAD: Final = re.compile(
 _RECORD = """
 CREATE TABLE IF NOT EXISTS schema_migrations (
     version    INTEGER PRIMARY KEY,
-    name       TEXT NOT NULL,
+    name       TEXT NOT NULL,  -- public
     applied_at INTEGER NOT NULL,
-    sha256     TEXT NOT NULL  -- of the step's text
+    sha256     TEXT NOT NULL  -- public; of the step's text
 ) STRICT
 """
 
@@ -96,6 +96,27 @@ def migrations() -> list[Migration]:
             found.append(Migration(int(match.group(1)), match.group(2), sql))
     found.sort(key=lambda migration: migration.version)
     assert [migration.version for migration in found] == list(range(1, len(found) + 1))
+    return found
+
+
+_TABLE: Final = re.compile(
+    r"^CREATE TABLE (?:IF NOT EXISTS )?(\w+?)(?:_anew)? \(|^ALTER TABLE (\w+) ADD COLUMN"
+)
+_MARKED: Final = re.compile(
+    r"^(?:ALTER TABLE \w+ ADD COLUMN)?\s*(\w+) .*-- (public|masked|hidden)\b"
+)
+
+
+def marked_columns(mark: str) -> Mapping[str, Sequence[str]]:
+    """Return the columns whose line in the schema has this mark in its comment, by table: `public`, `masked` or `hidden`."""
+    found, table = dict[str, list[str]](), ""
+    for step in [_RECORD, *(migration.sql for migration in migrations())]:
+        for line in step.splitlines():
+            if begin := _TABLE.match(line):
+                table = begin[1] or begin[2]
+            match = _MARKED.match(line)
+            if match is not None and match[2] == mark:
+                found.setdefault(table, []).append(match[1])
     return found
 
 

@@ -4,7 +4,6 @@ import contextlib
 import errno
 import os
 import sqlite3
-from collections.abc import Iterator
 from enum import StrEnum
 from operator import attrgetter
 from pathlib import Path
@@ -126,7 +125,38 @@ class SqliteFile:
 
     def as_unavailable(self, error: Exception) -> Exception:
         """Turn a refusal by the disk or the file into an error that a shop owner understands; return others as they are."""
-        return error if isinstance(error, Unavailable) else _as_unavailable(error)
+        if isinstance(error, Unavailable):
+            return error
+        text = str(error)
+        name = getattr(error, "sqlite_errorname", "")
+        number = getattr(error, "errno", None)
+        if name.startswith("SQLITE_FULL") or "disk is full" in text or number in _NO_SPACE:
+            return Unavailable(
+                "the disk is full; free some space and momo goes on by itself",
+                30,
+                cause=FaultCause.DISK_FULL,
+                next_step="momo backup prune",
+            )
+        if name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
+            return Unavailable(
+                "another program has locked the database; close it",
+                5,
+                cause=FaultCause.DATABASE_BUSY,
+                next_step="momo doctor db",
+            )
+        if name.startswith("SQLITE_READONLY") or number == errno.EROFS:
+            return _read_only(text)
+        if (
+            name.startswith(("SQLITE_IOERR", "SQLITE_CANTOPEN", "SQLITE_PERM"))
+            or number is not None
+        ):
+            return Unavailable(
+                f"the database cannot be read or written: {text}",
+                30,
+                cause=FaultCause.DATABASE_UNREADABLE,
+                next_step="momo doctor db disk",
+            )
+        return migrate.DatabaseDamaged(text) if migrate.is_damage(error) else error
 
 
 def _connect(path: str, now_us: int) -> sqlite3.Connection:
@@ -190,39 +220,6 @@ def missing(path: str) -> Unavailable:
     )
 
 
-def _as_unavailable(error: Exception) -> Exception:
-    """Turn a refusal by the disk or the file into an error that a shop owner understands; return other errors as they are."""
-    text = str(error)
-    name = getattr(error, "sqlite_errorname", "")
-    number = getattr(error, "errno", None)
-    if name.startswith("SQLITE_FULL") or "disk is full" in text or number in _NO_SPACE:
-        return Unavailable(
-            "the disk is full; free some space and momo goes on by itself",
-            30,
-            cause=FaultCause.DISK_FULL,
-            next_step="momo backup prune",
-        )
-    if name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
-        return Unavailable(
-            "another program has locked the database; close it",
-            5,
-            cause=FaultCause.DATABASE_BUSY,
-            next_step="momo doctor db",
-        )
-    if name.startswith("SQLITE_READONLY") or number == errno.EROFS:
-        return _read_only(text)
-    if name.startswith(("SQLITE_IOERR", "SQLITE_CANTOPEN", "SQLITE_PERM")) or number is not None:
-        return Unavailable(
-            f"the database cannot be read or written: {text}",
-            30,
-            cause=FaultCause.DATABASE_UNREADABLE,
-            next_step="momo doctor db disk",
-        )
-    if migrate.is_damage(error):
-        return migrate.DatabaseDamaged(text)
-    return error
-
-
 def _read_only(text: str) -> Unavailable:
     return Unavailable(
         f"the database cannot be written, because its disk or file is read-only: {text}",
@@ -264,8 +261,13 @@ def create_feed_triggers_if_branch(connection: SqlConnection) -> None:
 
 def create_feed_triggers(connection: SqlConnection) -> None:
     """Create the triggers."""
-    for sql in _triggers():
-        connection.execute(sql)
+    for kind, table, key, columns in WATCHED:
+        update = f"UPDATE OF {columns}" if columns else "UPDATE"
+        for name, event in (("insert", "INSERT"), ("update", update)):
+            connection.execute(
+                f"CREATE TEMP TRIGGER IF NOT EXISTS feed_{kind}_{name} AFTER {event} ON main.{table} "
+                f"BEGIN INSERT INTO feed (kind, id) VALUES ('{kind}', CAST(NEW.{key} AS TEXT)); END"
+            )
 
 
 def drop_feed_triggers(connection: SqlConnection) -> None:
@@ -273,14 +275,3 @@ def drop_feed_triggers(connection: SqlConnection) -> None:
     for kind, _table, _key, _columns in WATCHED:
         for event in ("insert", "update"):
             connection.execute(f"DROP TRIGGER IF EXISTS temp.feed_{kind}_{event}")
-
-
-def _triggers() -> Iterator[str]:
-    for kind, table, key, columns in WATCHED:
-        entry = f"INSERT INTO feed (kind, id) VALUES ('{kind}', CAST(NEW.{key} AS TEXT))"
-        update = f"UPDATE OF {columns}" if columns else "UPDATE"
-        for name, event in (("insert", "INSERT"), ("update", update)):
-            yield (
-                f"CREATE TEMP TRIGGER IF NOT EXISTS feed_{kind}_{name} AFTER {event} ON main.{table} "
-                f"BEGIN {entry}; END"
-            )

@@ -22,8 +22,9 @@ from daemon.doctor.run import AREAS, apply_remedies, run_checks
 from daemon.open_shop import open_home
 from daemon.runtime.locks import HomeLock
 from daemon.runtime.secrets import Vault
-from daemon.store.branches import branches, link
-from daemon.store.branches.link import HubLink
+from daemon.store.branches import branches
+from daemon.store.branches import feed as store_feed
+from daemon.store.branches.feed import HubLink
 from daemon.store.engine import Tx
 from daemon.store.upkeep import backup
 from daemon.store.upkeep.backup import shop_mark
@@ -611,8 +612,8 @@ async def set_link(shop: FakeShop, heard_at: int | None, problem: str = "", acke
             heard_at,
             problem,
         )
-        link.replace(tx, row)
-        link.set_role(tx, ShopRole.BRANCH)
+        store_feed.replace_link(tx, row)
+        store_feed.set_role(tx, ShopRole.BRANCH)
         tx.run("DELETE FROM feed")
         tx.run("INSERT INTO feed (seq, kind, id) VALUES (1, 'payment', 'a'), (2, 'payment', 'b')")
 
@@ -645,7 +646,7 @@ async def test_a_hub_says_which_branches_are_silent_and_what_was_refused(
         row = {"status": "joined", "heard": now, "off": 0, **changes}
 
         def job(tx: Tx) -> None:
-            link.set_role(tx, ShopRole.HUB)
+            store_feed.set_role(tx, ShopRole.HUB)
             tx.run("DELETE FROM branches")
             tx.run(
                 "INSERT INTO branches (id, name, decides, status, epoch, turn, acked_seq, last_heard_at, clock_off_us, "

@@ -27,7 +27,7 @@ from daemon.dash.entry import Dashboard, Machine
 from daemon.pages.routes import PayRoutes
 from daemon.runtime.config import Config
 from daemon.store import shop as shops
-from daemon.store.access import api_keys, users
+from daemon.store.access import users
 from daemon.store.engine import Tx
 from daemon.wire import Mode, Role, Scope
 from tests.fakes.entropy import FakeEntropy
@@ -172,7 +172,7 @@ class FakeApi:
             "last_used_at": None,
             "last_used_from": None,
         }
-        await self.shop.env.store.write(lambda tx: api_keys.add(tx, row | changes))
+        await self.shop.env.store.write(lambda tx: users.add_key(tx, row | changes))
         return key
 
 

@@ -24,7 +24,7 @@ from daemon.flows.branches import outbound, sync
 from daemon.loops.link import HubCommands
 from daemon.runtime.log import Log
 from daemon.sender.hub_client import HubRefusalError, HubUnreachableError
-from daemon.store.branches import branches, feed, link
+from daemon.store.branches import branches, feed
 from daemon.store.engine import Reader, Tx
 from daemon.wire import Path as ApiPath
 from tests.fakes import new_database
@@ -98,7 +98,7 @@ class FakeBranch:
         self.folder = folder
         self.wire = Wire(hub)
         self.outcomes: dict[str, Any] = {}
-        self.stale: link.HubLink | None = None
+        self.stale: feed.HubLink | None = None
         self.requests = outbound.Requests(shop.env)
         self.size_max = facts.BYTES_MAX
         self._carry_out = HubCommands(
@@ -229,8 +229,8 @@ class FakeBranch:
         found = [one for one in await self.shop.payments() if one.telco_id_as_read == telco_id]
         return found[0]
 
-    async def link(self) -> link.HubLink:
-        found = await self.shop.env.store.read(link.get)
+    async def link(self) -> feed.HubLink:
+        found = await self.shop.env.store.read(feed.get_link)
         assert found is not None
         return found
 

@@ -118,8 +118,7 @@ def test_sql_stands_only_in_the_store() -> None:
 
 ASSEMBLED = {
     "books/day_sheet.py", "books/exports.py", "books/statement.py", "branches/branches.py",
-    "branches/restored.py", "branches/copies.py", "branches/feed.py", "branches/link.py",
-    "engine.py", "sqlite_file.py", "lines/devices.py",
+    "branches/restored.py", "branches/copies.py", "branches/feed.py", "engine.py", "sqlite_file.py", "lines/devices.py",
     "messages/balances.py", "messages/messages.py", "payments/transaction_list.py",
     "payments/payment_list.py", "payments/reviews.py", "payments/search_index.py", "postgresql/connection.py", "postgresql/server.py", "rows.py", "upkeep/backup.py", "upkeep/retention.py", "upkeep/inspect.py", "upkeep/ledger_check.py", "upkeep/notices.py", "upkeep/operator_sql.py", "upkeep/payer_data.py",
 }  # fmt: skip

@@ -13,8 +13,7 @@ import pytest
 from msgspec.structs import replace
 
 from daemon.core.model import Delivery
-from daemon.core.webhooks.delivery import AttemptOutcome
-from daemon.core.webhooks.fair_queue import LivePriority
+from daemon.core.webhooks.delivery import AttemptOutcome, LivePriority
 from daemon.loops.deliveries import DeliverLoop
 from daemon.loops.faults import FaultLoop
 from daemon.runtime.config import Config, Webhooks

@@ -34,7 +34,8 @@ from daemon.core.model import ApiKey
 from daemon.env import Env
 from daemon.flows.access.users import SESSION_KEY_PURPOSE
 from daemon.runtime.secrets import SecretsLocked
-from daemon.store.access import api_keys, passwords
+from daemon.store.access import passwords
+from daemon.store.access import users as store_users
 from daemon.store.engine import Store
 from daemon.wire import MODE_HEADER, ErrorCode, Mode, Scope
 
@@ -162,9 +163,9 @@ class KeyCallers:
     async def _look_up(self, sha256: str) -> tuple[ApiKey, Caller] | None:
         if not self._listening:
             self._listening = True
-            self._store.subscribe(api_keys.TOPIC, self._forget)
+            self._store.subscribe(store_users.KEYS_TOPIC, self._forget)
         before = self._changes
-        key = await self._store.look(lambda reader: api_keys.with_hash(reader, sha256))
+        key = await self._store.look(lambda reader: store_users.key_with_hash(reader, sha256))
         if key is None:
             return None
         found = key, _caller(key)

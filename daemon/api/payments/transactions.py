@@ -37,7 +37,6 @@ from daemon.flows.payments.cancel_expire import Cancelled
 from daemon.flows.payments.reconcile import Reconciled
 from daemon.store import journal
 from daemon.store.engine import Reader
-from daemon.store.payments import checkout as pages
 from daemon.store.payments import payments, reviews, transaction_list, transactions
 from daemon.store.payments.transaction_list import Found, TransactionFilter
 from daemon.wire import ErrorCode, Mode, TransactionStatus
@@ -227,7 +226,7 @@ def _answer(reader: Reader, found: Found | None, now: int) -> FoundTransactionAn
     if found is None:
         return None
     transaction, payment = found
-    methods = checkout.payable(pages.lines(reader, transaction.mode), transaction.mode)
+    methods = checkout.payable(transactions.shown_lines(reader, transaction.mode), transaction.mode)
     return FoundTransactionAnswer.of(
         transaction,
         payment,

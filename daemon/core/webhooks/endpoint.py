@@ -12,9 +12,6 @@ from daemon.core import shape
 from daemon.core.limits import TEXT_CHARACTERS_MAX, URL_CHARACTERS_MAX
 from daemon.core.reading import Wrong
 from daemon.core.shape import (
-    HIDDEN,
-    MASKED,
-    PUBLIC,
     STORED_JSON,
     about,
     marked,
@@ -51,13 +48,13 @@ class Endpoint(Struct, frozen=True):
     """
 
     seq: int
-    id: Annotated[str, PUBLIC]
-    kind: Annotated[str, PUBLIC]
-    mode: Annotated[Mode, PUBLIC]
-    url: Annotated[str, MASKED]
-    url_normalised: Annotated[str, MASKED]
-    description: Annotated[str, MASKED]
-    events: Annotated[str, PUBLIC]
+    id: str
+    kind: str
+    mode: Mode
+    url: str
+    url_normalised: str
+    description: str
+    events: str
     catch_all: bool
     include_raw: bool
     is_active: bool
@@ -70,7 +67,7 @@ class Endpoint(Struct, frozen=True):
     link_failures: int = 0
     deleted_at: int | None = None
     backlog_seq: int = 0
-    headers: Annotated[str, HIDDEN] = "{}"
+    headers: str = "{}"
 
 
 def _without_values(headers: str) -> dict[str, str]:

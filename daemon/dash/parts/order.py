@@ -20,8 +20,7 @@ from daemon.dash.web.words import Words
 from daemon.env import Env
 from daemon.runtime.page_response import qr_svg
 from daemon.store.engine import Reader
-from daemon.store.payments import checkout as store
-from daemon.store.payments import transaction_list
+from daemon.store.payments import transaction_list, transactions
 from daemon.wire import ErrorCode, TransactionStatus
 from parsers.masking import mask_text
 
@@ -89,7 +88,7 @@ def facts_of(reader: Reader, reference: str) -> CheckoutFacts:
         found = transaction_list.by_id(reader, transaction_id, None)
     facts = None
     if found is not None and found[0].origin == "request":
-        facts = store.facts(reader, found[0].public_slug or "")
+        facts = transactions.checkout_facts(reader, found[0].public_slug or "")
     if facts is None:
         raise Refusal(ErrorCode.TRANSACTION_NOT_FOUND)
     return facts

@@ -17,7 +17,7 @@ from daemon.core.inputs import Keep
 from daemon.core.model import ApiKey
 from daemon.env import Env
 from daemon.store import idempotency, journal
-from daemon.store.access import api_keys
+from daemon.store.access import users
 from daemon.store.engine import Tx
 from daemon.wire import ErrorCode, Mode, Scope
 
@@ -91,7 +91,7 @@ async def rotate(
     now = env.clock.now_us()
 
     def job(tx: Tx) -> MadeKey:
-        old = api_keys.get(tx, key_id)
+        old = users.get_key(tx, key_id)
         if old is None:
             raise Refusal(ErrorCode.KEY_NOT_FOUND)
         if old.revoked_at is not None or (old.expires_at is not None and old.expires_at <= now):
@@ -104,11 +104,11 @@ async def rotate(
         )
         made = _add(tx, row, caller, now)
         if overlap_us:
-            api_keys.expire(tx, old.id, now + overlap_us)
+            users.expire_key(tx, old.id, now + overlap_us)
         else:
-            api_keys.revoke(tx, old.id, now)
+            users.revoke_key(tx, old.id, now)
         _note(tx, "api_key.rotated", old.id, caller, now)
-        ending = api_keys.get(tx, old.id)
+        ending = users.get_key(tx, old.id)
         assert ending is not None, "keys are never deleted"
         return MadeKey(made, text, now, ending)
 
@@ -120,15 +120,15 @@ async def rotate(
 def _made(env: Env, new: NewKey, now: int) -> tuple[str, dict[str, Any]]:
     """Return a new key and its row."""
     text = make_key(new.mode, new.kind, env.entropy.below)
-    return text, api_keys.new_row(
+    return text, users.new_key_row(
         env.new_id(), new.name, text, new.scopes, now, expires_at=new.expires_at
     )
 
 
 def _add(tx: Tx, row: dict[str, Any], caller: Caller, now: int) -> ApiKey:
-    api_keys.add(tx, row)
+    users.add_key(tx, row)
     _note(tx, "api_key.created", row["id"], caller, now)
-    made = api_keys.get(tx, row["id"])
+    made = users.get_key(tx, row["id"])
     assert made is not None, "we have just stored it"
     return made
 
@@ -143,13 +143,13 @@ async def revoke(env: Env, caller: Caller, key_id: str) -> ApiKey:
     now = env.clock.now_us()
 
     def job(tx: Tx) -> ApiKey:
-        key = api_keys.get(tx, key_id)
+        key = users.get_key(tx, key_id)
         if key is None:
             raise Refusal(ErrorCode.KEY_NOT_FOUND)
         if key.revoked_at is None:
-            api_keys.revoke(tx, key_id, now)
+            users.revoke_key(tx, key_id, now)
             _note(tx, "api_key.revoked", key_id, caller, now)
-        ended = api_keys.get(tx, key_id)
+        ended = users.get_key(tx, key_id)
         assert ended is not None, "keys are never deleted"
         return ended
 
@@ -170,7 +170,7 @@ async def note_key_use(env: Env) -> int:
     if not taken:
         return 0
     try:
-        await env.store.write(lambda tx: api_keys.used(tx, taken))
+        await env.store.write(lambda tx: users.note_key_uses(tx, taken))
     except Unavailable:
         env.key_use.put_back(taken)
         raise

@@ -20,8 +20,8 @@ from daemon.core.limits import MINUTE_US
 from daemon.env import Env
 from daemon.steps import hand_up
 from daemon.store import journal, shop
-from daemon.store.access import api_keys
-from daemon.store.branches import branches, copies, link, restored
+from daemon.store.access import users
+from daemon.store.branches import branches, copies, feed, restored
 from daemon.store.engine import Reader, Tx
 from daemon.store.payments import payments
 from daemon.wire import ErrorCode, Mode, Scope, ShopRole
@@ -51,7 +51,7 @@ async def init(env: Env, caller: Caller) -> dict[str, Any]:
             raise Refusal(ErrorCode.BRANCH_EXISTS)
         if env.place.role is ShopRole.HUB:
             return False
-        link.set_role(tx, ShopRole.HUB)
+        feed.set_role(tx, ShopRole.HUB)
         journal.add(tx, type="hub.made", mode=Mode.LIVE, at=now, actor=caller.name, data={})
         return True
 
@@ -76,7 +76,7 @@ async def end(env: Env, caller: Caller) -> dict[str, Any]:
             why = f"Branches have joined this hub ({', '.join(joined)}), so it stays one."
             raise Refusal(ErrorCode.BRANCH_EXISTS, why)
         withdrawn = branches.withdraw_invitations(tx)
-        link.set_role(tx, ShopRole.ALONE)
+        feed.set_role(tx, ShopRole.ALONE)
         data = {"withdrawn": withdrawn}
         journal.add(tx, type="hub.ended", mode=Mode.LIVE, at=now, actor=caller.name, data=data)
         return {"changed": True, "withdrawn": withdrawn}
@@ -155,9 +155,9 @@ async def accept(
         if dry_run:
             return data
         if found.key_id is not None:
-            api_keys.revoke(tx, found.key_id, now)
-        row = api_keys.new_row(key_id, f"branch {found.name}", text, [Scope.BRANCH], now)
-        api_keys.add(tx, row)
+            users.revoke_key(tx, found.key_id, now)
+        row = users.new_key_row(key_id, f"branch {found.name}", text, [Scope.BRANCH], now)
+        users.add_key(tx, row)
         branches.join(tx, found.id, key_id, found.epoch + 1)
         journal.add(tx, type="branch.joined", mode=Mode.LIVE, at=now, data={"branch": found.name})
         return {**data, "key": text}

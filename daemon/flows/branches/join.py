@@ -22,8 +22,8 @@ from daemon.steps import hand_up
 from daemon.steps.context import Context
 from daemon.steps.pay import settle_released
 from daemon.store import journal
-from daemon.store.branches import feed, link, restored
-from daemon.store.branches.link import KEY_PURPOSE, HubLink
+from daemon.store.branches import feed, restored
+from daemon.store.branches.feed import KEY_PURPOSE, HubLink
 from daemon.store.branches.restored import Taking
 from daemon.store.engine import Reader, Tx
 from daemon.store.messages import messages
@@ -141,14 +141,14 @@ async def join(
         sealed = env.vault.seal(given.key.encode(), KEY_PURPOSE)
         # The hub may have any of these rows from an earlier time, so none of them may be taken back unasked.
         begin, sent = feed.add_everything(tx)
-        link.replace(
+        feed.replace_link(
             tx,
             HubLink(
                 given.branch_id, given.name, invitation.url, invitation.pin, sealed,
                 given.decides, given.epoch, 0, begin, sent, None, "", begin,
             ),
         )  # fmt: skip
-        link.set_role(tx, ShopRole.BRANCH)
+        feed.set_role(tx, ShopRole.BRANCH)
         journal.add(
             tx, type="hub.joined", mode=Mode.LIVE, at=times.wall_us, actor=caller.name,
             data={"url": url, **({"aside": aside[:ASIDE_MAX]} if aside else {})},
@@ -164,7 +164,7 @@ def _lacking(reader: Reader, given: Joined) -> Taking | None:
     """Return how to take rows back if the hub may have some that this database does not include."""
     if given.epoch <= 1:
         return None
-    epoch, acked = link.left_at(reader, given.branch_id)
+    epoch, acked = feed.left_at(reader, given.branch_id)
     known = given.known
     if epoch and known is not None and known["epoch"] == epoch and known["acked"] <= acked:
         return None
@@ -188,7 +188,7 @@ async def leave(env: Env, caller: Caller, *, force: bool) -> dict[str, Any]:
     if force:
         _ended, unanswered = await _end(env, caller.name, None)
         return {"left": True, "unanswered": _sums(unanswered)}
-    found = await env.store.read(link.get)
+    found = await env.store.read(feed.get_link)
     if found is None:
         raise Refusal(ErrorCode.NOT_A_BRANCH)
     return {"left": False}
@@ -211,14 +211,14 @@ async def _end(env: Env, actor: str, of: HubLink | None) -> tuple[bool, list[Pay
     now = times.wall_us
 
     def job(tx: Tx) -> tuple[bool, list[Payment]]:
-        found = link.get(tx)
+        found = feed.get_link(tx)
         if found is None or (of is not None and found.key_sealed != of.key_sealed):
             raise Refusal(ErrorCode.NOT_A_BRANCH)
         if of is not None and found.acked_seq < feed.bounds(tx)[1]:
             return False, []
         back, unanswered = hand_up.take_back_unsent(tx, found, actor, now)
-        link.remove(tx)
-        link.set_role(tx, ShopRole.ALONE)
+        feed.remove_link(tx)
+        feed.set_role(tx, ShopRole.ALONE)
         feed.stop(tx)
         for payment in back:
             _match_here(tx, env, times, payment)
@@ -256,7 +256,7 @@ async def restore(env: Env, caller: Caller, hub: HubCaller) -> dict[str, Any]:
         AnswerError: An answer is not understood; the same.
     """
     require(caller, Operation.CHANGE_SETTINGS)
-    found = await env.store.read(link.get)
+    found = await env.store.read(feed.get_link)
     if found is None:
         raise Refusal(ErrorCode.NOT_A_BRANCH)
     taking = Taking(found.epoch, found.epoch * EPOCH + found.acked_seq, found.acked_seq)
@@ -266,7 +266,7 @@ async def restore(env: Env, caller: Caller, hub: HubCaller) -> dict[str, Any]:
 
     def job(tx: Tx) -> None:
         _settle(tx, env, times)
-        link.new_epoch(tx, max(epoch, found.epoch) + 1, *feed.add_everything(tx))
+        feed.new_epoch(tx, max(epoch, found.epoch) + 1, *feed.add_everything(tx))
         journal.add(
             tx, type="hub.restored_from", mode=Mode.LIVE, at=times.wall_us, actor=caller.name,
             data={**counts, "aside": aside[:ASIDE_MAX]},
@@ -319,11 +319,11 @@ async def status(env: Env) -> dict[str, Any]:
     """
 
     def look(reader: Reader) -> dict[str, Any]:
-        found = link.get(reader)
+        found = feed.get_link(reader)
         if found is None:
             raise Refusal(ErrorCode.NOT_A_BRANCH)
         _first, last = feed.bounds(reader)
-        with_hub, untold = link.handed_up(reader)
+        with_hub, untold = feed.handed_up(reader)
         return {
             "name": found.name,
             "url": found.url,

@@ -19,8 +19,8 @@ from daemon.steps import hand_up, settle
 from daemon.steps.context import Context
 from daemon.steps.pay import is_unconfirmed_history, settle_released
 from daemon.store import journal
-from daemon.store.branches import feed, link
-from daemon.store.branches.link import KEY_PURPOSE, HubLink
+from daemon.store.branches import feed
+from daemon.store.branches.feed import KEY_PURPOSE, HubLink
 from daemon.store.engine import Tx
 from daemon.store.messages import messages
 from daemon.store.payments import payments, texts
@@ -97,7 +97,7 @@ class Requests:
 
     async def _is_next(self, request: SyncRequest) -> bool:
         """Return whether the hub has all facts before a request, and this is still the same branch."""
-        found = await self._env.store.look(link.get)
+        found = await self._env.store.look(feed.get_link)
         return found is not None and (found.epoch, found.turn, found.acked_seq) == (
             request.epoch,
             request.turn,
@@ -128,14 +128,14 @@ async def _prepare(
     now = env.clock.now_us()
 
     def job(tx: Tx) -> tuple[HubLink, SyncRequest, int, bool] | None:
-        found = link.get(tx)
+        found = feed.get_link(tx)
         if found is None:
             return None
         texts = env.config.hub.send_texts
         begin = found.acked_seq if after is None else after
         some = feed.batch(tx, begin, texts=texts, size_max=size_max)
         turn = found.turn + 1
-        link.begin_turn(tx, turn, some.sent)
+        feed.begin_turn(tx, turn, some.sent)
         is_stale = stale is not None and _epoch_of(stale) == _epoch_of(found)
         request = SyncRequest(
             found.epoch, turn, begin, some.upto, some.facts, outcomes, now, is_stale, VERSION,
@@ -163,7 +163,7 @@ async def take_answer(env: Env, sent: HubRequest, answer: ExchangeAnswer) -> boo
     now, request = env.clock.now_us(), sent.request
 
     def job(tx: Tx) -> bool:
-        found = link.get(tx)
+        found = feed.get_link(tx)
         # The turn is larger than this request's if the next one is prepared already.
         if found is None or found.epoch != request.epoch or found.turn < request.turn:
             return True  # this shop left or was restored meanwhile
@@ -172,11 +172,11 @@ async def take_answer(env: Env, sent: HubRequest, answer: ExchangeAnswer) -> boo
             # Send the facts that the hub lost again: from the feed, or every row if the feed no longer has it.
             after = min(answer.want.from_seq, found.acked_seq)
             if after + 1 >= feed.bounds(tx)[0]:
-                link.rewind(tx, after)
+                feed.rewind_link(tx, after)
             else:
-                link.new_epoch(tx, found.epoch + 1, *feed.add_everything(tx))
+                feed.new_epoch(tx, found.epoch + 1, *feed.add_everything(tx))
             return True
-        link.end_turn(tx, acked, now)
+        feed.end_turn(tx, acked, now)
         feed.prune(tx, acked)
         return acked < feed.bounds(tx)[1]
 
@@ -188,9 +188,9 @@ async def note_problem(env: Env, why: str) -> None:
     now = env.clock.now_us()
 
     def job(tx: Tx) -> None:
-        found = link.get(tx)
+        found = feed.get_link(tx)
         if found is not None and found.problem != why:
-            link.set_problem(tx, why)
+            feed.set_problem(tx, why)
             journal.add(
                 tx, type="hub.problem", mode=Mode.LIVE, at=now, data={"why": why, "hub": found.url}
             )
@@ -205,13 +205,13 @@ DONE: Outcome = {"done": True}
 
 async def known_outcome(env: Env, command_id: str) -> Outcome | None:
     """Return the outcome of a command that was carried out before; None if it is new."""
-    return await env.store.read(lambda reader: link.outcome_of(reader, command_id))
+    return await env.store.read(lambda reader: feed.outcome_of(reader, command_id))
 
 
 async def keep_outcome(env: Env, command: Command, outcome: Outcome) -> Outcome:
     """Store the outcome of a command that another flow carried out."""
     now = env.clock.now_us()
-    return await env.store.write(lambda tx: link.add_outcome(tx, command, outcome, now))
+    return await env.store.write(lambda tx: feed.add_outcome(tx, command, outcome, now))
 
 
 async def claim(env: Env, command: Command) -> Outcome:
@@ -314,8 +314,8 @@ async def _once(
     """Carry a command out and store its outcome in the same commit, or return the outcome of the first time."""
 
     def job(tx: Tx) -> Outcome:
-        known = link.outcome_of(tx, command["id"])
-        return known or link.add_outcome(tx, command, carry_out(tx), now)
+        known = feed.outcome_of(tx, command["id"])
+        return known or feed.add_outcome(tx, command, carry_out(tx), now)
 
     return await env.store.write(job)
 

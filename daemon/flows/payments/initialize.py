@@ -24,7 +24,7 @@ from daemon.steps.suggest import suggest_earlier_payments
 from daemon.store import idempotency as answers
 from daemon.store import journal
 from daemon.store.engine import Tx
-from daemon.store.payments import checkout, payments, texts, transactions
+from daemon.store.payments import payments, texts, transactions
 from daemon.wire import ErrorCode, Mode, TransactionStatus
 from parsers import svc_code
 from parsers.money import render
@@ -113,7 +113,9 @@ async def initialize(
         else:
             suggest_earlier_payments(tx, env, transaction, now)
         told = tuple(text for text in warnings if text is not None)
-        return Initialized(transaction, texted, told, payable(checkout.lines(tx, mode), mode))
+        return Initialized(
+            transaction, texted, told, payable(transactions.shown_lines(tx, mode), mode)
+        )
 
     return await env.store.write(job)
 

@@ -25,7 +25,7 @@ from daemon.store import idempotency as answers
 from daemon.store import journal
 from daemon.store.engine import Reader, Tx
 from daemon.store.payments import payments, reviews, suggestions, transactions
-from daemon.store.payments.checkout import transaction_of
+from daemon.store.payments.transactions import by_slug as transaction_of
 from daemon.wire import ErrorCode
 from parsers.money import render
 from parsers.reading import normalize_telco_id, valid_for_any

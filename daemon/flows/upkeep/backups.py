@@ -17,7 +17,7 @@ from msgspec.structs import asdict, replace
 
 from daemon.core.access.callers import Caller, Operation, require
 from daemon.core.messages.message_journal import journal_key
-from daemon.core.upkeep import backup_retention
+from daemon.core.upkeep import self_check
 from daemon.core.upkeep.self_check import FULL_BYTES, TIGHT_BYTES
 from daemon.env import Env
 from daemon.runtime.files import free_bytes, sync
@@ -217,7 +217,7 @@ def prune(places: Places, keep: str, *, dry_run: bool, also_to: str = "") -> dic
     Raises:
         backup_retention.KeepInvalid: `keep` has the wrong form.
     """
-    wanted = backup_retention.parse_retention(keep)
+    wanted = self_check.parse_retention(keep)
     kept, removed = _pruned(backup.entries(places), wanted, dry_run=dry_run)
     for old in backup.kept_by_restores(places.database, wanted):
         removed.append(old.name)
@@ -229,10 +229,10 @@ def prune(places: Places, keep: str, *, dry_run: bool, also_to: str = "") -> dic
 
 
 def _pruned(
-    entries: list[backup.BackupFile], wanted: backup_retention.BackupRetention, *, dry_run: bool
+    entries: list[backup.BackupFile], wanted: self_check.BackupRetention, *, dry_run: bool
 ) -> tuple[list[str], list[str]]:
     known = [entry for entry in entries if not entry.before_upgrade]
-    staying = backup_retention.copies_to_keep([entry.made_at for entry in known], wanted)
+    staying = self_check.copies_to_keep([entry.made_at for entry in known], wanted)
     kept = list[str]()
     removed = list[str]()
     for entry in known:

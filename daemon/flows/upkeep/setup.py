@@ -26,7 +26,7 @@ from daemon.runtime.secrets import SecretsLocked, SecretsUnsafe, Vault
 from daemon.runtime.system import Clock, Entropy
 from daemon.store import journal
 from daemon.store import shop as shops
-from daemon.store.access import api_keys, users
+from daemon.store.access import users
 from daemon.store.engine import Reader, Store, Tx
 from daemon.store.lines import devices
 from daemon.store.webhooks import endpoints as store_endpoints
@@ -106,7 +106,7 @@ async def set_up(
         now = clock.now_us()
         if standing.has_keys and made.api_key is not None:
             for key_id in standing.unused_keys:
-                api_keys.revoke(tx, key_id, now)
+                users.revoke_key(tx, key_id, now)
         if made.shop is not None:
             assert made.owner is not None
             shops.add(tx, made.shop)
@@ -114,7 +114,7 @@ async def set_up(
             journal.add(tx, type="shop.created", mode=Mode.LIVE, at=now)
         for key in filter(None, (made.api_key, made.test_api_key)):
             key_id = new_uuid(entropy.bytes(16))
-            api_keys.add(tx, api_keys.new_row(key_id, KEY_NAME, key, KEY_SCOPES, now))
+            users.add_key(tx, users.new_key_row(key_id, KEY_NAME, key, KEY_SCOPES, now))
         if made.sealed is not None:
             store_endpoints.add_secret(
                 tx, owner=store_endpoints.ACCOUNT, sealed=made.sealed, now=now
@@ -131,12 +131,12 @@ def _look(reader: Reader, now: int) -> _Standing:
     return _Standing(
         shop=shops.get(reader),
         has_password=owner is not None and owner.has_password,
-        has_keys=api_keys.exist(reader),
+        has_keys=users.keys_exist(reader),
         has_secret=store_endpoints.has_secret(reader, store_endpoints.ACCOUNT),
         phones=tuple(device.name for device in devices.known(reader) if device.present),
         unused_keys=tuple(
             key.id
-            for key in api_keys.known(reader)
+            for key in users.known_keys(reader)
             if key.name == KEY_NAME and key.last_used_at is None and key.revoked_at is None
         ),
         sealed=next(

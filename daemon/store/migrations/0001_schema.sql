@@ -8,38 +8,38 @@
 -- The one shop of this database.
 CREATE TABLE shop (
     id            INTEGER PRIMARY KEY CHECK (id = 1),
-    name          TEXT NOT NULL,
-    timezone      TEXT NOT NULL,
-    owner_email   TEXT,
-    account_key   TEXT NOT NULL,   -- hex; the HMAC key that makes webhook ids
+    name          TEXT NOT NULL,  -- masked
+    timezone      TEXT NOT NULL,  -- public
+    owner_email   TEXT,  -- masked
+    account_key   TEXT NOT NULL,   -- hidden; hex; the HMAC key that makes webhook ids
     created_at    INTEGER NOT NULL,
-    role          TEXT NOT NULL DEFAULT 'alone' CHECK (role = 'alone' OR role = 'branch' OR role = 'hub')
+    role          TEXT NOT NULL DEFAULT 'alone' CHECK (role = 'alone' OR role = 'branch' OR role = 'hub')  -- public
 ) STRICT;
 
 CREATE TABLE api_keys (
     seq          INTEGER PRIMARY KEY,
-    id           TEXT NOT NULL UNIQUE,
-    name         TEXT NOT NULL,
-    mode         TEXT NOT NULL CHECK (mode IN ('live', 'test')),
-    kind         TEXT NOT NULL CHECK (kind IN ('secret', 'publishable')),
-    hint         TEXT NOT NULL,            -- prefix and last four, for lists
-    sha256       TEXT NOT NULL UNIQUE,
-    scopes       TEXT NOT NULL,            -- JSON array
+    id           TEXT NOT NULL UNIQUE,  -- public
+    name         TEXT NOT NULL,  -- masked
+    mode         TEXT NOT NULL CHECK (mode IN ('live', 'test')),  -- public
+    kind         TEXT NOT NULL CHECK (kind IN ('secret', 'publishable')),  -- public
+    hint         TEXT NOT NULL,            -- public; prefix and last four, for lists
+    sha256       TEXT NOT NULL UNIQUE,  -- hidden
+    scopes       TEXT NOT NULL,            -- public; JSON array
     created_at   INTEGER NOT NULL,
     expires_at   INTEGER,
     revoked_at   INTEGER,
     last_used_at INTEGER,
-    last_used_from TEXT
+    last_used_from TEXT  -- masked
 ) STRICT;
 
 -- The people who may use the shop; one of them is the owner.
 CREATE TABLE users (
     seq           INTEGER PRIMARY KEY,
-    id            TEXT NOT NULL UNIQUE,
-    name          TEXT NOT NULL UNIQUE,
-    role          TEXT NOT NULL CHECK (role = 'owner' OR role = 'manager' OR role = 'cashier' OR role = 'viewer'),
-    password_hash TEXT NOT NULL,           -- argon2id
-    totp_sealed   TEXT,                    -- the seed of the second factor; NULL while it is off
+    id            TEXT NOT NULL UNIQUE,  -- public
+    name          TEXT NOT NULL UNIQUE,  -- masked
+    role          TEXT NOT NULL CHECK (role = 'owner' OR role = 'manager' OR role = 'cashier' OR role = 'viewer'),  -- public
+    password_hash TEXT NOT NULL,           -- hidden; argon2id
+    totp_sealed   TEXT,                    -- hidden; the seed of the second factor; NULL while it is off
     totp_step     INTEGER,                 -- the time step of the last code that was used; no code is taken twice
     created_at    INTEGER NOT NULL,
     password_at   INTEGER NOT NULL,        -- when the password was set
@@ -49,23 +49,23 @@ CREATE UNIQUE INDEX users_one_owner ON users (role) WHERE role = 'owner';
 
 -- Codes that replace a lost second factor, each once.
 CREATE TABLE recovery_codes (
-    user_id TEXT NOT NULL REFERENCES users (id),
-    sha256  TEXT NOT NULL,
+    user_id TEXT NOT NULL REFERENCES users (id),  -- public
+    sha256  TEXT NOT NULL,  -- hidden
     PRIMARY KEY (user_id, sha256)
 ) STRICT, WITHOUT ROWID;
 
 -- Browsers that are logged in to the dashboard. The cookie holds the token, the row only its hash.
 CREATE TABLE browser_sessions (
     seq          INTEGER PRIMARY KEY,
-    id           TEXT NOT NULL UNIQUE,
-    sha256       TEXT NOT NULL UNIQUE,
-    user_id      TEXT NOT NULL REFERENCES users (id),
+    id           TEXT NOT NULL UNIQUE,  -- hidden
+    sha256       TEXT NOT NULL UNIQUE,  -- hidden
+    user_id      TEXT NOT NULL REFERENCES users (id),  -- public
     created_at   INTEGER NOT NULL,
     seen_at      INTEGER NOT NULL,
     confirmed_at INTEGER,                  -- when the user last typed the own password again
-    address      TEXT NOT NULL,
-    browser      TEXT NOT NULL,
-    language     TEXT
+    address      TEXT NOT NULL,  -- masked
+    browser      TEXT NOT NULL,  -- masked
+    language     TEXT  -- public
 ) STRICT;
 CREATE INDEX browser_sessions_by_user ON browser_sessions (user_id, seq);
 
@@ -73,33 +73,33 @@ CREATE INDEX browser_sessions_by_user ON browser_sessions (user_id, seq);
 CREATE TABLE password_attempts (
     seq INTEGER PRIMARY KEY,
     at  INTEGER NOT NULL,
-    who TEXT NOT NULL DEFAULT 'account'
+    who TEXT NOT NULL DEFAULT 'account'  -- masked
 ) STRICT;
 CREATE INDEX password_attempts_by_who ON password_attempts (who, at);
 
 -- The key that signs the session tokens of the API.
 CREATE TABLE session_keys (
     id      INTEGER PRIMARY KEY CHECK (id = 1),
-    sealed  TEXT NOT NULL,
+    sealed  TEXT NOT NULL,  -- hidden
     made_at INTEGER NOT NULL
 ) STRICT;
 
 -- Sessions that were logged out, until their tokens expire.
 CREATE TABLE ended_sessions (
-    id      TEXT PRIMARY KEY,
+    id      TEXT PRIMARY KEY,  -- hidden
     ends_at INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 
 -- Passwords of other services.
 CREATE TABLE sealed_secrets (
-    name   TEXT PRIMARY KEY,
-    sealed TEXT NOT NULL,
+    name   TEXT PRIMARY KEY,  -- public
+    sealed TEXT NOT NULL,  -- hidden
     set_at INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 
 -- Sources that post to momo: when one was heard, and posts refused because of their signature.
 CREATE TABLE source_states (
-    name       TEXT PRIMARY KEY,
+    name       TEXT PRIMARY KEY,  -- public
     heard_at   INTEGER,
     refused    INTEGER NOT NULL,
     refused_at INTEGER
@@ -107,11 +107,11 @@ CREATE TABLE source_states (
 
 -- First answers of calls with an idempotency key.
 CREATE TABLE idempotency_keys (
-    scope       TEXT NOT NULL,                 -- mode, caller, method and path
-    key         TEXT NOT NULL,
-    fingerprint TEXT NOT NULL,
+    scope       TEXT NOT NULL,                 -- public; mode, caller, method and path
+    key         TEXT NOT NULL,  -- hidden
+    fingerprint TEXT NOT NULL,  -- hidden
     status      INTEGER NOT NULL,
-    body        TEXT NOT NULL,
+    body        TEXT NOT NULL,  -- hidden
     sealed      INTEGER NOT NULL CHECK (sealed IN (0, 1)),
     created_at  INTEGER NOT NULL,
     PRIMARY KEY (scope, key)
@@ -123,40 +123,40 @@ CREATE INDEX idempotency_keys_by_age ON idempotency_keys (created_at);
 
 CREATE TABLE messages (
     seq               INTEGER PRIMARY KEY,
-    id                TEXT NOT NULL UNIQUE,
-    mode              TEXT NOT NULL CHECK (mode IN ('live', 'test')),
+    id                TEXT NOT NULL UNIQUE,  -- public
+    mode              TEXT NOT NULL CHECK (mode IN ('live', 'test')),  -- public
     imported          INTEGER NOT NULL CHECK (imported IN (0, 1)),  -- from a file, not read by a phone
     recovered         INTEGER NOT NULL DEFAULT 0 CHECK (recovered IN (0, 1)),  -- read again from the message journal
-    sim_key           TEXT NOT NULL,
-    device_id         TEXT NOT NULL,
+    sim_key           TEXT NOT NULL,  -- public
+    device_id         TEXT NOT NULL,  -- public
     slot_index        INTEGER NOT NULL,
     payment_method_seq INTEGER CHECK (payment_method_seq > 0),  -- NULL: of none of the shop's numbers
-    sender            TEXT,
-    sender_type       TEXT,
-    smsc              TEXT,
+    sender            TEXT,  -- masked
+    sender_type       TEXT,  -- public
+    smsc              TEXT,  -- public
     sent_at           INTEGER,             -- SMSC time of the first part
     parts_total       INTEGER NOT NULL CHECK (parts_total >= 1),
     parts_seen        INTEGER NOT NULL CHECK (parts_seen >= 1 AND parts_seen <= parts_total),
     reference_width   INTEGER,             -- 8 or 16; NULL for a message of one part
     reference         INTEGER,
-    body              TEXT,                -- NULL until the last part is stored
-    state             TEXT NOT NULL CHECK (state = 'payment' OR state = 'not_payment' OR state = 'unparsed' OR
+    body              TEXT,                -- masked; NULL until the last part is stored
+    state             TEXT NOT NULL CHECK (state = 'payment' OR state = 'not_payment' OR state = 'unparsed' OR  -- public
                                            state = 'incomplete' OR state = 'held' OR state = 'historical' OR
                                            state = 'duplicate'),
-    kind              TEXT,
-    provider          TEXT,
-    wording           TEXT,
-    fields            TEXT NOT NULL,       -- JSON object, without members that are null
+    kind              TEXT,  -- public
+    provider          TEXT,  -- public
+    wording           TEXT,  -- public
+    fields            TEXT NOT NULL,       -- masked; JSON object, without members that are null
     trusted           INTEGER CHECK (trusted IN (0, 1)),
-    reasons           TEXT NOT NULL,       -- JSON array
-    payment_id        TEXT,
+    reasons           TEXT NOT NULL,       -- public; JSON array
+    payment_id        TEXT,  -- public
     received_at       INTEGER NOT NULL,    -- when its last part was stored; the first one if it is incomplete
     created_at        INTEGER NOT NULL,
     assemble_at       INTEGER,             -- when its parts are put together; they wait for rivals until then
-    source            TEXT,                -- the name in [[sources]]; NULL for an AT modem
-    level             TEXT NOT NULL DEFAULT 'full' CHECK (level = 'full' OR level = 'partial' OR level = 'reported'),
+    source            TEXT,                -- public; the name in [[sources]]; NULL for an AT modem
+    level             TEXT NOT NULL DEFAULT 'full' CHECK (level = 'full' OR level = 'partial' OR level = 'reported'),  -- public
     synthesised       INTEGER NOT NULL DEFAULT 0 CHECK (synthesised IN (0, 1)),  -- PDUs encoded by momo from a text
-    branch_id         TEXT,                -- at a hub: the branch that it is a copy of; NULL: the shop's own
+    branch_id         TEXT,                -- public; at a hub: the branch that it is a copy of; NULL: the shop's own
     version           INTEGER              -- of the copy: the branch's epoch and the number in its feed
 ) STRICT;
 CREATE INDEX messages_to_assemble ON messages (assemble_at) WHERE assemble_at IS NOT NULL;
@@ -192,7 +192,7 @@ END;
 -- Totals of the complete messages in lists, kept by the triggers above; a first part need not change them.
 CREATE TABLE message_counts (
     line  INTEGER NOT NULL,                -- number of the payment method, or 0
-    state TEXT NOT NULL,
+    state TEXT NOT NULL,  -- public
     count INTEGER NOT NULL CHECK (count >= 0),
     PRIMARY KEY (line, state)
 ) STRICT, WITHOUT ROWID;
@@ -200,13 +200,13 @@ CREATE TABLE message_counts (
 CREATE TABLE sms_parts (
     seq         INTEGER PRIMARY KEY,
     sim         INTEGER NOT NULL CHECK (sim <> 0),  -- its number, or minus that of a merchant number without a SIM
-    sha256      BLOB NOT NULL,             -- its first 16 octets: of the PDU's octets, of an imported part also of a prefix
-    pdu         BLOB,                      -- its octets; NULL once it was erased, or if `pdu_text` has it
-    pdu_text    TEXT,                      -- what the phone gave, if it is not the octets in hex with capital letters
+    sha256      BLOB NOT NULL,             -- public; its first 16 octets: of the PDU's octets, of an imported part also of a prefix
+    pdu         BLOB,                      -- hidden; its octets; NULL once it was erased, or if `pdu_text` has it
+    pdu_text    TEXT,                      -- hidden; what the phone gave, if it is not the octets in hex with capital letters
     message_seq INTEGER NOT NULL REFERENCES messages (seq),
     position    INTEGER NOT NULL CHECK (position >= 1),
     sent_at     INTEGER,
-    storage     TEXT NOT NULL,
+    storage     TEXT NOT NULL,  -- public
     slot        INTEGER NOT NULL,
     received_at INTEGER NOT NULL,
     synthesised INTEGER NOT NULL DEFAULT 0 CHECK (synthesised IN (0, 1)),
@@ -219,20 +219,20 @@ CREATE TABLE line_balances (
     seq               INTEGER PRIMARY KEY,
     message_seq       INTEGER NOT NULL UNIQUE REFERENCES messages (seq),
     sim_seq           INTEGER NOT NULL REFERENCES sims (seq),  -- a chain is keyed by (sim_seq, provider): the wallet moves with its SIM
-    provider          TEXT NOT NULL,
+    provider          TEXT NOT NULL,  -- public
     at                INTEGER NOT NULL,        -- SMSC time, else when stored
     stored_at         INTEGER NOT NULL,
-    telco_id          TEXT,                    -- trimmed, upper case
+    telco_id          TEXT,                    -- public; trimmed, upper case
     pays              INTEGER NOT NULL CHECK (pays IN (0, 1)),
-    effects           TEXT NOT NULL,           -- JSON array of signed minor units, the likeliest first
+    effects           TEXT NOT NULL,           -- public; JSON array of signed minor units, the likeliest first
     after_minor       INTEGER,                 -- the balance in the message
-    smsc              TEXT,
+    smsc              TEXT,  -- public
     home              INTEGER NOT NULL CHECK (home IN (0, 1)),  -- the SMSC is a home SMSC of the SIM
-    doubts            TEXT NOT NULL,           -- JSON array: reasons against it besides its SMSC and its balance
-    standing          TEXT NOT NULL CHECK (standing = 'accepted' OR standing = 'unconfirmed' OR
+    doubts            TEXT NOT NULL,           -- public; JSON array: reasons against it besides its SMSC and its balance
+    standing          TEXT NOT NULL CHECK (standing = 'accepted' OR standing = 'unconfirmed' OR  -- public
                                            standing = 'held' OR standing = 'refuted' OR standing = 'noted'),
-    why               TEXT NOT NULL,           -- the reason for its standing
-    row_key           TEXT,                    -- of an open row beside the chain: the message that began it
+    why               TEXT NOT NULL,           -- public; the reason for its standing
+    row_key           TEXT,                    -- masked; of an open row beside the chain: the message that began it
     position          INTEGER,                 -- in the chain or in its row; NULL for a message that filled a gap
     gap_left_minor    INTEGER,                 -- the balance before the gap in front of it
     gap_left_at       INTEGER,
@@ -258,53 +258,53 @@ CREATE TABLE gaps_known (
     seq         INTEGER PRIMARY KEY,
     message_seq INTEGER NOT NULL REFERENCES messages (seq),
     gap_minor   INTEGER NOT NULL,
-    notes       TEXT,
-    known_by    TEXT NOT NULL,
+    notes       TEXT,  -- masked
+    known_by    TEXT NOT NULL,  -- public
     known_at    INTEGER NOT NULL,
     UNIQUE (message_seq, gap_minor)
 ) STRICT;
 
 -- The home SMSCs of a SIM, and foreign ones that a notice named.
 CREATE TABLE sim_smscs (
-    sim_key    TEXT NOT NULL,
-    smsc       TEXT NOT NULL,
-    source     TEXT NOT NULL CHECK (source = 'sim' OR source = 'test_payment' OR source = 'approved' OR
+    sim_key    TEXT NOT NULL,  -- public
+    smsc       TEXT NOT NULL,  -- public
+    source     TEXT NOT NULL CHECK (source = 'sim' OR source = 'test_payment' OR source = 'approved' OR  -- public
                                     source = 'learned' OR source = 'noticed'),
-    message_id TEXT,                           -- the message that showed it
+    message_id TEXT,                           -- public; the message that showed it
     since      INTEGER NOT NULL,
     PRIMARY KEY (sim_key, smsc)
 ) STRICT;
 
 -- A payment that the owner makes to prove a SIM's SMSC and balance; momo names its amount.
 CREATE TABLE test_payments (
-    sim_key      TEXT PRIMARY KEY,
+    sim_key      TEXT PRIMARY KEY,  -- public
     amount_minor INTEGER NOT NULL CHECK (amount_minor > 0),
     expires_at   INTEGER NOT NULL
 ) STRICT;
 
 CREATE TABLE confirmed_wordings (
     seq          INTEGER PRIMARY KEY,
-    mode         TEXT NOT NULL CHECK (mode IN ('live', 'test')),
-    network      TEXT NOT NULL,                -- short name
-    wording      TEXT NOT NULL,
-    sender       TEXT NOT NULL,                -- alphanumeric, byte for byte
-    message_id   TEXT NOT NULL REFERENCES messages (id),
-    confirmed_by TEXT NOT NULL,
+    mode         TEXT NOT NULL CHECK (mode IN ('live', 'test')),  -- public
+    network      TEXT NOT NULL,                -- public; short name
+    wording      TEXT NOT NULL,  -- public
+    sender       TEXT NOT NULL,                -- masked; alphanumeric, byte for byte
+    message_id   TEXT NOT NULL REFERENCES messages (id),  -- public
+    confirmed_by TEXT NOT NULL,  -- public
     confirmed_at INTEGER NOT NULL,
     UNIQUE (mode, network, wording, sender)
 ) STRICT;
 
 CREATE TABLE approved_payers (
     seq          INTEGER PRIMARY KEY,
-    id           TEXT NOT NULL UNIQUE,
-    mode         TEXT NOT NULL CHECK (mode IN ('live', 'test')),
-    phone_number TEXT NOT NULL,                -- E.164
-    name         TEXT NOT NULL,                -- as on the receipt
-    name_key     TEXT NOT NULL,                -- parsers.person_name.comparison_key
-    review_id    TEXT NOT NULL REFERENCES reviews (id),
-    approved_by  TEXT NOT NULL,
+    id           TEXT NOT NULL UNIQUE,  -- public
+    mode         TEXT NOT NULL CHECK (mode IN ('live', 'test')),  -- public
+    phone_number TEXT NOT NULL,                -- masked; E.164
+    name         TEXT NOT NULL,                -- masked; as on the receipt
+    name_key     TEXT NOT NULL,                -- masked; parsers.person_name.comparison_key
+    review_id    TEXT NOT NULL REFERENCES reviews (id),  -- public
+    approved_by  TEXT NOT NULL,  -- public
     approved_at  INTEGER NOT NULL,
-    revoked_by   TEXT,
+    revoked_by   TEXT,  -- public
     revoked_at   INTEGER
 ) STRICT;
 CREATE UNIQUE INDEX approved_payers_one_per_name ON approved_payers (mode, phone_number, name_key)
@@ -314,13 +314,13 @@ CREATE UNIQUE INDEX approved_payers_one_per_name ON approved_payers (mode, phone
 -- Lines: modems, SIMs, merchant numbers
 
 CREATE TABLE devices (
-    device_id     TEXT PRIMARY KEY,        -- UUIDv5 of the IMEI
-    mode          TEXT NOT NULL DEFAULT 'live' CHECK (mode IN ('live', 'test')),  -- test: a phone of the sandbox
-    imei          TEXT,
-    name          TEXT NOT NULL,
-    manufacturer  TEXT,
-    model         TEXT,
-    port          TEXT,
+    device_id     TEXT PRIMARY KEY,        -- public; UUIDv5 of the IMEI
+    mode          TEXT NOT NULL DEFAULT 'live' CHECK (mode IN ('live', 'test')),  -- public; test: a phone of the sandbox
+    imei          TEXT,  -- public
+    name          TEXT NOT NULL,  -- masked
+    manufacturer  TEXT,  -- public
+    model         TEXT,  -- public
+    port          TEXT,  -- public
     present       INTEGER NOT NULL CHECK (present IN (0, 1)),
     first_seen_at INTEGER NOT NULL,
     last_seen_at  INTEGER NOT NULL,
@@ -329,11 +329,11 @@ CREATE TABLE devices (
 
 CREATE TABLE sims (
     seq             INTEGER PRIMARY KEY,
-    sim_key         TEXT NOT NULL UNIQUE,  -- ICCID, else imsi:<IMSI>, else slot:<device>:<slot>
-    iccid           TEXT,
-    imsi            TEXT,
-    network         TEXT,                  -- short name; NULL if the IMSI belongs to no known network
-    device_id       TEXT NOT NULL REFERENCES devices (device_id),
+    sim_key         TEXT NOT NULL UNIQUE,  -- public; ICCID, else imsi:<IMSI>, else slot:<device>:<slot>
+    iccid           TEXT,  -- public
+    imsi            TEXT,  -- public
+    network         TEXT,                  -- public; short name; NULL if the IMSI belongs to no known network
+    device_id       TEXT NOT NULL REFERENCES devices (device_id),  -- public
     slot_index      INTEGER NOT NULL CHECK (slot_index >= 0),
     present         INTEGER NOT NULL CHECK (present IN (0, 1)),
     first_seen_at   INTEGER NOT NULL,
@@ -343,7 +343,7 @@ CREATE TABLE sims (
     -- What the owner was told (daemon/flows/lines/receiving.py); NULL: nothing.
     not_receiving_since INTEGER,           -- since when no message can come
     unused_since        INTEGER,           -- since when nothing was sent or received
-    served_by           TEXT               -- the foreign network that serves it, or 'roaming'
+    served_by           TEXT               -- public; the foreign network that serves it, or 'roaming'
 ) STRICT;
 CREATE UNIQUE INDEX sims_one_per_slot ON sims (device_id, slot_index) WHERE present = 1;
 
@@ -358,7 +358,7 @@ INSERT INTO sims (sim_key, network, device_id, slot_index, present, first_seen_a
 -- When a SIM was in no phone that answers.
 CREATE TABLE sim_absences (
     seq     INTEGER PRIMARY KEY,
-    sim_key TEXT NOT NULL,
+    sim_key TEXT NOT NULL,  -- public
     since   INTEGER NOT NULL,
     until   INTEGER                            -- NULL: still absent
 ) STRICT;
@@ -366,30 +366,30 @@ CREATE INDEX sim_absences_by_sim ON sim_absences (sim_key, until);
 CREATE UNIQUE INDEX sim_absences_one_open ON sim_absences (sim_key) WHERE until IS NULL;
 
 CREATE TABLE sim_pins (
-    owner     TEXT PRIMARY KEY,           -- the SIM's ICCID; the phone's IMEI if it names no SIM while locked
-    sealed    TEXT NOT NULL,
+    owner     TEXT PRIMARY KEY,           -- public; the SIM's ICCID; the phone's IMEI if it names no SIM while locked
+    sealed    TEXT NOT NULL,  -- hidden
     stored_at INTEGER NOT NULL,
     tried_at  INTEGER,                    -- NULL: never
-    outcome   TEXT CHECK (outcome IN ('opened', 'wrong'))  -- of the last try; NULL: none, or unknown
+    outcome   TEXT CHECK (outcome IN ('opened', 'wrong'))  -- public; of the last try; NULL: none, or unknown
 ) STRICT;
 
 CREATE TABLE locked_sims (
-    device_id  TEXT NOT NULL REFERENCES devices (device_id),
+    device_id  TEXT NOT NULL REFERENCES devices (device_id),  -- public
     slot_index INTEGER NOT NULL CHECK (slot_index >= 0),
-    owner      TEXT,                      -- as in sim_pins; NULL if the phone names neither
-    wants      TEXT NOT NULL,             -- as the phone reports it: SIM PIN, SIM PUK
+    owner      TEXT,                      -- public; as in sim_pins; NULL if the phone names neither
+    wants      TEXT NOT NULL,             -- public; as the phone reports it: SIM PIN, SIM PUK
     since      INTEGER NOT NULL,
     PRIMARY KEY (device_id, slot_index)
 ) STRICT;
 
 CREATE TABLE payment_methods (
     seq             INTEGER PRIMARY KEY,
-    id              TEXT NOT NULL UNIQUE,
-    mode            TEXT NOT NULL DEFAULT 'live' CHECK (mode IN ('live', 'test')),  -- test: made in the sandbox
-    provider        TEXT NOT NULL,
-    phone_number    TEXT NOT NULL,         -- E.164
-    account_name    TEXT NOT NULL,
-    merchant_code   TEXT,
+    id              TEXT NOT NULL UNIQUE,  -- public
+    mode            TEXT NOT NULL DEFAULT 'live' CHECK (mode IN ('live', 'test')),  -- public; test: made in the sandbox
+    provider        TEXT NOT NULL,  -- public
+    phone_number    TEXT NOT NULL,         -- masked; E.164
+    account_name    TEXT NOT NULL,  -- masked
+    merchant_code   TEXT,  -- masked
     sim_seq         INTEGER REFERENCES sims (seq),
     is_active       INTEGER NOT NULL CHECK (is_active IN (0, 1)),
     line_created_at INTEGER,               -- when the number was put on its SIM; older messages are history
@@ -397,7 +397,7 @@ CREATE TABLE payment_methods (
     created_at      INTEGER NOT NULL,
     updated_at      INTEGER NOT NULL,
     deleted_at      INTEGER,
-    branch_id       TEXT,                  -- as in messages
+    branch_id       TEXT,                  -- public; as in messages
     version         INTEGER
 ) STRICT;
 CREATE UNIQUE INDEX payment_methods_one_per_number ON payment_methods (mode, provider, phone_number)
@@ -407,10 +407,10 @@ CREATE UNIQUE INDEX payment_methods_one_per_sim ON payment_methods (sim_seq)
 
 -- How often messages come to a SIM, to notice when they stop.
 CREATE TABLE sim_rhythms (
-    sim_key        TEXT PRIMARY KEY,
+    sim_key        TEXT PRIMARY KEY,  -- public
     watched_since  INTEGER NOT NULL,
     week           INTEGER NOT NULL,           -- the newest week in counts: local hours since 1970, divided by 168
-    counts         TEXT NOT NULL,              -- hex: 8 weeks of 168 hours, a byte each; ff: not watched
+    counts         TEXT NOT NULL,              -- public; hex: 8 weeks of 168 hours, a byte each; ff: not watched
     messages       INTEGER NOT NULL CHECK (messages >= 0),
     last_at        INTEGER,                    -- when the last message was received
     longest_gap_us INTEGER NOT NULL,
@@ -419,7 +419,7 @@ CREATE TABLE sim_rhythms (
 
 -- The signal of each modem in the hours of the last day.
 CREATE TABLE signal_hours (
-    device_id TEXT NOT NULL,
+    device_id TEXT NOT NULL,  -- public
     at        INTEGER NOT NULL,           -- the start of the hour
     lowest    INTEGER NOT NULL CHECK (lowest BETWEEN 0 AND 31),   -- of AT+CSQ
     highest   INTEGER NOT NULL CHECK (highest BETWEEN lowest AND 31),
@@ -438,34 +438,34 @@ INSERT INTO rhythm_cursor (id, message_seq) VALUES (1, 0);
 
 CREATE TABLE payments (
     seq                  INTEGER PRIMARY KEY,
-    id                   TEXT NOT NULL UNIQUE,
-    mode                 TEXT NOT NULL CHECK (mode IN ('live', 'test')),
-    provider             TEXT NOT NULL,
-    telco_transaction_id TEXT NOT NULL,    -- trimmed, upper case, for comparison
-    telco_id_as_read     TEXT NOT NULL,
+    id                   TEXT NOT NULL UNIQUE,  -- public
+    mode                 TEXT NOT NULL CHECK (mode IN ('live', 'test')),  -- public
+    provider             TEXT NOT NULL,  -- public
+    telco_transaction_id TEXT NOT NULL,    -- public; trimmed, upper case, for comparison
+    telco_id_as_read     TEXT NOT NULL,  -- public
     message_seq          INTEGER NOT NULL REFERENCES messages (seq),
     payment_method_seq   INTEGER CHECK (payment_method_seq > 0),  -- NULL: unplaced
-    sim_key              TEXT NOT NULL,
-    device_id            TEXT NOT NULL,
+    sim_key              TEXT NOT NULL,  -- public
+    device_id            TEXT NOT NULL,  -- public
     slot_index           INTEGER NOT NULL,
-    kind                 TEXT NOT NULL,
+    kind                 TEXT NOT NULL,  -- public
     amount_minor         INTEGER NOT NULL CHECK (amount_minor >= 0),
-    currency             TEXT NOT NULL,
+    currency             TEXT NOT NULL,  -- public
     fee_minor            INTEGER,
     balance_minor        INTEGER,
-    payer_name           TEXT,
-    payer_phone          TEXT,             -- E.164
-    reference_text       TEXT,
+    payer_name           TEXT,  -- masked
+    payer_phone          TEXT,             -- masked; E.164
+    reference_text       TEXT,  -- masked
     telco_at             INTEGER NOT NULL, -- printed time, else SMSC time, else when stored
     stored_at            INTEGER NOT NULL,
     historical           INTEGER NOT NULL CHECK (historical IN (0, 1)),
-    standing             TEXT NOT NULL CHECK (standing = 'used' OR standing = 'open' OR standing = 'review' OR
+    standing             TEXT NOT NULL CHECK (standing = 'used' OR standing = 'open' OR standing = 'review' OR  -- public
                                               standing = 'handed' OR standing = 'withdrawn'),
     reversed_at          INTEGER,
     payer_proven         INTEGER NOT NULL DEFAULT 1 CHECK (payer_proven IN (0, 1)),  -- 0: the payer may have typed the number
-    decider              TEXT NOT NULL DEFAULT 'branch' CHECK (decider IN ('branch', 'hub')),  -- who may match it
-    double_of            TEXT,             -- the payment that counts instead: at a hub the one that another branch sent first; itself if it is withdrawn
-    branch_id            TEXT,             -- as in messages
+    decider              TEXT NOT NULL DEFAULT 'branch' CHECK (decider IN ('branch', 'hub')),  -- public; who may match it
+    double_of            TEXT,             -- public; the payment that counts instead: at a hub the one that another branch sent first; itself if it is withdrawn
+    branch_id            TEXT,             -- public; as in messages
     version              INTEGER
 ) STRICT;
 -- One payment per network transaction (invariant 2).
@@ -487,14 +487,14 @@ CREATE INDEX payments_open_by_amount ON payments (mode, amount_minor, stored_at)
 -- Payments that a network took back; a reversal may come before its payment.
 CREATE TABLE reversals (
     seq               INTEGER PRIMARY KEY,
-    message_id        TEXT NOT NULL UNIQUE REFERENCES messages (id),
-    mode              TEXT NOT NULL CHECK (mode IN ('live', 'test')),
-    provider          TEXT NOT NULL,
-    original_telco_id TEXT NOT NULL,           -- trimmed, upper case
+    message_id        TEXT NOT NULL UNIQUE REFERENCES messages (id),  -- public
+    mode              TEXT NOT NULL CHECK (mode IN ('live', 'test')),  -- public
+    provider          TEXT NOT NULL,  -- public
+    original_telco_id TEXT NOT NULL,           -- public; trimmed, upper case
     amount_minor      INTEGER,                 -- NULL if the message names none
     at                INTEGER NOT NULL,        -- when the network took it back
     created_at        INTEGER NOT NULL,
-    branch_id         TEXT,                    -- as in messages
+    branch_id         TEXT,                    -- public; as in messages
     version           INTEGER,
     UNIQUE (mode, provider, original_telco_id)
 ) STRICT;
@@ -502,46 +502,46 @@ CREATE TABLE reversals (
 -- Payment requests (`request`), and holders of payments that belong to none (`open`).
 CREATE TABLE transactions (
     seq                           INTEGER PRIMARY KEY,
-    id                            TEXT NOT NULL UNIQUE,   -- UUID; the reference contains its hex digits
-    mode                          TEXT NOT NULL CHECK (mode IN ('live', 'test')),
-    origin                        TEXT NOT NULL CHECK (origin IN ('request', 'open')),
-    status                        TEXT NOT NULL CHECK (status = 'PENDING' OR status = 'SUCCESS' OR
+    id                            TEXT NOT NULL UNIQUE,   -- public; UUID; the reference contains its hex digits
+    mode                          TEXT NOT NULL CHECK (mode IN ('live', 'test')),  -- public
+    origin                        TEXT NOT NULL CHECK (origin IN ('request', 'open')),  -- public
+    status                        TEXT NOT NULL CHECK (status = 'PENDING' OR status = 'SUCCESS' OR  -- public
                                                        status = 'PARTIAL' OR status = 'OVERPAID' OR
                                                        status = 'EXPIRED' OR status = 'MANUAL_REVIEW' OR
                                                        status = 'CANCELLED'),
-    svc_code                      TEXT,
-    public_slug                   TEXT UNIQUE,
+    svc_code                      TEXT,  -- public
+    public_slug                   TEXT UNIQUE,  -- public
     expected_minor                INTEGER CHECK (expected_minor > 0),
-    currency                      TEXT NOT NULL,
-    phone_number                  TEXT,
-    customer_name                 TEXT,
-    description                   TEXT,
-    webhook_url                   TEXT,
-    redirect_url                  TEXT,
-    client_reference              TEXT,
-    meta                          TEXT NOT NULL,          -- JSON object
-    expected_telco_transaction_id TEXT,                   -- trimmed, upper case
-    expected_payer_phone          TEXT,
-    expected_payer_name           TEXT,
+    currency                      TEXT NOT NULL,  -- public
+    phone_number                  TEXT,  -- masked
+    customer_name                 TEXT,  -- masked
+    description                   TEXT,  -- masked
+    webhook_url                   TEXT,  -- masked
+    redirect_url                  TEXT,  -- masked
+    client_reference              TEXT,  -- masked
+    meta                          TEXT NOT NULL,          -- masked; JSON object
+    expected_telco_transaction_id TEXT,                   -- public; trimmed, upper case
+    expected_payer_phone          TEXT,  -- masked
+    expected_payer_name           TEXT,  -- masked
     send_sms_to_payer             INTEGER NOT NULL CHECK (send_sms_to_payer IN (0, 1)),
-    created_with                  TEXT NOT NULL CHECK (created_with = 'secret' OR created_with = 'publishable' OR
+    created_with                  TEXT NOT NULL CHECK (created_with = 'secret' OR created_with = 'publishable' OR  -- public
                                                        created_with = 'session' OR created_with = 'sms'),
     created_at                    INTEGER NOT NULL,
     expires_at                    INTEGER,
     cancelled_at                  INTEGER,
     payment_seq                   INTEGER REFERENCES payments (seq),
     held_payment_seq              INTEGER REFERENCES payments (seq),
-    matched_by                    TEXT CHECK (matched_by = 'code' OR matched_by = 'telco_id' OR
+    matched_by                    TEXT CHECK (matched_by = 'code' OR matched_by = 'telco_id' OR  -- public
                                               matched_by = 'reconcile' OR matched_by = 'review' OR
                                               matched_by = 'none'),
     processing_at                 INTEGER,
     completed_at                  INTEGER,
     late                          INTEGER NOT NULL CHECK (late IN (0, 1)),
     rejected                      INTEGER NOT NULL CHECK (rejected IN (0, 1)),
-    merged_into                   TEXT,                   -- id of the transaction that this holder's payment moved to
-    supersedes                    TEXT,                   -- id of the holder that its payment came from
+    merged_into                   TEXT,                   -- public; id of the transaction that this holder's payment moved to
+    supersedes                    TEXT,                   -- public; id of the holder that its payment came from
     reversed_at                   INTEGER,
-    branch_id                     TEXT,                   -- as in messages
+    branch_id                     TEXT,                   -- public; as in messages
     version                       INTEGER,
     CHECK (origin = 'open' OR (svc_code IS NOT NULL AND expected_minor IS NOT NULL AND expires_at IS NOT NULL)),
     CHECK ((status = 'SUCCESS' OR status = 'PARTIAL' OR status = 'OVERPAID')
@@ -586,9 +586,9 @@ END;
 
 -- Totals of the transactions in lists, kept by the triggers above.
 CREATE TABLE transaction_counts (
-    mode   TEXT NOT NULL,
-    origin TEXT NOT NULL,
-    status TEXT NOT NULL,
+    mode   TEXT NOT NULL,  -- public
+    origin TEXT NOT NULL,  -- public
+    status TEXT NOT NULL,  -- public
     count  INTEGER NOT NULL CHECK (count >= 0),
     PRIMARY KEY (mode, origin, status)
 ) STRICT, WITHOUT ROWID;
@@ -606,8 +606,8 @@ INSERT INTO search_cursor (id, transaction_seq, payment_seq, purging) VALUES (1,
 
 -- Payment codes: which transaction has or had each one last, and from when it may be reused.
 CREATE TABLE svc_codes (
-    mode            TEXT NOT NULL,
-    code            TEXT NOT NULL,
+    mode            TEXT NOT NULL,  -- public
+    code            TEXT NOT NULL,  -- public
     transaction_seq INTEGER NOT NULL REFERENCES transactions (seq),
     free_at         INTEGER NOT NULL,
     PRIMARY KEY (mode, code)
@@ -615,11 +615,11 @@ CREATE TABLE svc_codes (
 
 -- Pairs of words of the names on unpaid transactions, for suggestions.
 CREATE TABLE request_names (
-    mode           TEXT NOT NULL,
+    mode           TEXT NOT NULL,  -- public
     expected_minor INTEGER NOT NULL,
-    pair           TEXT NOT NULL,
+    pair           TEXT NOT NULL,  -- masked
     expires_at     INTEGER NOT NULL,
-    transaction_id TEXT NOT NULL REFERENCES transactions (id),
+    transaction_id TEXT NOT NULL REFERENCES transactions (id),  -- public
     PRIMARY KEY (mode, expected_minor, pair, expires_at, transaction_id)
 ) STRICT;
 CREATE INDEX request_names_by_transaction ON request_names (transaction_id);
@@ -628,9 +628,9 @@ CREATE INDEX request_names_by_expiry ON request_names (expires_at);
 -- Transaction IDs that customers typed on the checkout page; never a proof.
 CREATE TABLE payer_claims (
     seq                  INTEGER PRIMARY KEY,
-    transaction_id       TEXT NOT NULL REFERENCES transactions (id),
-    telco_transaction_id TEXT NOT NULL,        -- trimmed, upper case, as payments have it
-    mode                 TEXT NOT NULL CHECK (mode IN ('live', 'test')),
+    transaction_id       TEXT NOT NULL REFERENCES transactions (id),  -- public
+    telco_transaction_id TEXT NOT NULL,        -- public; trimmed, upper case, as payments have it
+    mode                 TEXT NOT NULL CHECK (mode IN ('live', 'test')),  -- public
     said_at              INTEGER NOT NULL,
     UNIQUE (transaction_id, telco_transaction_id)
 ) STRICT;
@@ -639,55 +639,55 @@ CREATE INDEX payer_claims_by_age ON payer_claims (said_at);
 
 CREATE TABLE reconciliations (
     seq             INTEGER PRIMARY KEY,
-    id              TEXT NOT NULL UNIQUE,      -- rec_<32 hex>
-    transaction_id  TEXT NOT NULL UNIQUE REFERENCES transactions (id),
-    payment_id      TEXT NOT NULL UNIQUE REFERENCES payments (id),
+    id              TEXT NOT NULL UNIQUE,      -- public; rec_<32 hex>
+    transaction_id  TEXT NOT NULL UNIQUE REFERENCES transactions (id),  -- public
+    payment_id      TEXT NOT NULL UNIQUE REFERENCES payments (id),  -- public
     claimed_minor   INTEGER,
-    notes           TEXT,
-    actor           TEXT NOT NULL,
+    notes           TEXT,  -- masked
+    actor           TEXT NOT NULL,  -- public
     created_at      INTEGER NOT NULL
 ) STRICT;
 
 -- Why transactions were cancelled, in the words of the person who did it.
 CREATE TABLE cancellations (
     seq            INTEGER PRIMARY KEY,
-    transaction_id TEXT NOT NULL UNIQUE REFERENCES transactions (id),
-    reason         TEXT NOT NULL
+    transaction_id TEXT NOT NULL UNIQUE REFERENCES transactions (id),  -- public
+    reason         TEXT NOT NULL  -- masked
 ) STRICT;
 
 -- Unknown IDs tried on a transaction, to limit guessing.
 CREATE TABLE reconcile_misses (
-    transaction_id       TEXT NOT NULL REFERENCES transactions (id),
-    telco_transaction_id TEXT NOT NULL,
+    transaction_id       TEXT NOT NULL REFERENCES transactions (id),  -- public
+    telco_transaction_id TEXT NOT NULL,  -- public
     tried_at             INTEGER NOT NULL,
     PRIMARY KEY (transaction_id, telco_transaction_id)
 ) STRICT;
 
 CREATE TABLE reviews (
     seq            INTEGER PRIMARY KEY,
-    id             TEXT NOT NULL UNIQUE,
-    mode           TEXT NOT NULL CHECK (mode IN ('live', 'test')),
-    reason         TEXT NOT NULL,
-    state          TEXT NOT NULL CHECK (state = 'open' OR state = 'approved' OR state = 'rejected' OR
+    id             TEXT NOT NULL UNIQUE,  -- public
+    mode           TEXT NOT NULL CHECK (mode IN ('live', 'test')),  -- public
+    reason         TEXT NOT NULL,  -- public
+    state          TEXT NOT NULL CHECK (state = 'open' OR state = 'approved' OR state = 'rejected' OR  -- public
                                         state = 'used_elsewhere' OR state = 'superseded'),
-    message_id     TEXT NOT NULL REFERENCES messages (id),
-    payment_id     TEXT REFERENCES payments (id),
-    transaction_id TEXT REFERENCES transactions (id),
-    details        TEXT NOT NULL,              -- JSON object
+    message_id     TEXT NOT NULL REFERENCES messages (id),  -- public
+    payment_id     TEXT REFERENCES payments (id),  -- public
+    transaction_id TEXT REFERENCES transactions (id),  -- public
+    details        TEXT NOT NULL,              -- masked; JSON object
     created_at     INTEGER NOT NULL,
     decided_at     INTEGER,
-    decided_by     TEXT,
-    notes          TEXT,
-    branch_id      TEXT,                       -- as in messages
+    decided_by     TEXT,  -- public
+    notes          TEXT,  -- masked
+    branch_id      TEXT,                       -- public; as in messages
     version        INTEGER
 ) STRICT;
 -- Approvals in the dashboard that can still be undone: the review is open until the daemon carries them out.
 CREATE TABLE approvals_waiting (
     seq       INTEGER PRIMARY KEY,
-    review_id TEXT NOT NULL UNIQUE REFERENCES reviews (id),
-    reference TEXT,                            -- the transaction to pay; NULL: the one of the review
-    user_name TEXT NOT NULL,
-    role      TEXT NOT NULL,
+    review_id TEXT NOT NULL UNIQUE REFERENCES reviews (id),  -- public
+    reference TEXT,                            -- public; the transaction to pay; NULL: the one of the review
+    user_name TEXT NOT NULL,  -- public
+    role      TEXT NOT NULL,  -- public
     confirmed INTEGER NOT NULL CHECK (confirmed IN (0, 1)),  -- the password was checked
     due_at    INTEGER NOT NULL
 ) STRICT;
@@ -700,14 +700,14 @@ CREATE INDEX reviews_open_by_transaction ON reviews (transaction_id) WHERE state
 -- SMS to payers and the owner, and tests of modems; each is sent at most once.
 CREATE TABLE sms_outbox (
     seq            INTEGER PRIMARY KEY,
-    id             TEXT    NOT NULL UNIQUE,
-    transaction_id TEXT    REFERENCES transactions (id),   -- NULL: a notice to the owner, or a test
-    kind           TEXT    NOT NULL CHECK (kind = 'code' OR kind = 'code_again' OR kind = 'receipt' OR
+    id             TEXT    NOT NULL UNIQUE,  -- public
+    transaction_id TEXT    REFERENCES transactions (id),   -- public; NULL: a notice to the owner, or a test
+    kind           TEXT    NOT NULL CHECK (kind = 'code' OR kind = 'code_again' OR kind = 'receipt' OR  -- public
                                            kind = 'notice' OR kind = 'test'),
     sim_seq        INTEGER NOT NULL REFERENCES sims (seq),
-    number         TEXT    NOT NULL,
-    body           TEXT    NOT NULL,
-    status         TEXT    NOT NULL CHECK (status = 'queued' OR status = 'sending' OR status = 'sent' OR
+    number         TEXT    NOT NULL,  -- masked
+    body           TEXT    NOT NULL,  -- masked
+    status         TEXT    NOT NULL CHECK (status = 'queued' OR status = 'sending' OR status = 'sent' OR  -- public
                                            status = 'failed' OR status = 'unknown' OR status = 'expired'),
     tries          INTEGER NOT NULL CHECK (tries >= 0),
     parts_sent     INTEGER NOT NULL CHECK (parts_sent >= 0),
@@ -715,7 +715,7 @@ CREATE TABLE sms_outbox (
     expires_at     INTEGER NOT NULL,
     created_at     INTEGER NOT NULL,
     ended_at       INTEGER CHECK ((ended_at IS NULL) = (status IN ('queued', 'sending'))),
-    why            TEXT    NOT NULL,
+    why            TEXT    NOT NULL,  -- masked
     UNIQUE (transaction_id, kind)
 ) STRICT;
 CREATE INDEX sms_outbox_due ON sms_outbox (sim_seq, next_try_at, seq) WHERE status = 'queued';
@@ -726,11 +726,11 @@ CREATE INDEX sms_outbox_from ON sms_outbox (sim_seq, created_at);
 CREATE INDEX sms_outbox_with_text ON sms_outbox (ended_at) WHERE body <> '';
 
 CREATE TABLE sms_outbox_parts (
-    sms_id    TEXT    NOT NULL REFERENCES sms_outbox (id),
+    sms_id    TEXT    NOT NULL REFERENCES sms_outbox (id),  -- public
     part      INTEGER NOT NULL,
     reference INTEGER CHECK (reference BETWEEN 0 AND 255),
     sent_at   INTEGER NOT NULL,
-    outcome   TEXT    CHECK (outcome = 'delivered' OR outcome = 'trying' OR outcome = 'failed'),
+    outcome   TEXT    CHECK (outcome = 'delivered' OR outcome = 'trying' OR outcome = 'failed'),  -- public
     PRIMARY KEY (sms_id, part)
 ) STRICT;
 CREATE INDEX sms_outbox_parts_reference ON sms_outbox_parts (reference, sent_at);
@@ -740,13 +740,13 @@ CREATE INDEX sms_outbox_parts_reference ON sms_outbox_parts (reference, sent_at)
 
 CREATE TABLE endpoints (
     seq                  INTEGER PRIMARY KEY,
-    id                   TEXT NOT NULL UNIQUE,
-    kind                 TEXT NOT NULL CHECK (kind IN ('endpoint', 'implicit')),
-    mode                 TEXT NOT NULL CHECK (mode IN ('live', 'test')),   -- test = sandbox
-    url                  TEXT NOT NULL,
-    url_normalised       TEXT NOT NULL,
-    description          TEXT NOT NULL,
-    events               TEXT NOT NULL,        -- JSON array
+    id                   TEXT NOT NULL UNIQUE,  -- public
+    kind                 TEXT NOT NULL CHECK (kind IN ('endpoint', 'implicit')),  -- public
+    mode                 TEXT NOT NULL CHECK (mode IN ('live', 'test')),   -- public; test = sandbox
+    url                  TEXT NOT NULL,  -- masked
+    url_normalised       TEXT NOT NULL,  -- masked
+    description          TEXT NOT NULL,  -- masked
+    events               TEXT NOT NULL,        -- public; JSON array
     catch_all            INTEGER NOT NULL CHECK (catch_all IN (0, 1)),
     include_raw          INTEGER NOT NULL CHECK (include_raw IN (0, 1)),
     is_active            INTEGER NOT NULL CHECK (is_active IN (0, 1)),
@@ -759,15 +759,15 @@ CREATE TABLE endpoints (
     link_failures        INTEGER NOT NULL DEFAULT 0,  -- caused by our own link, since the last 2xx
     deleted_at           INTEGER,
     backlog_seq          INTEGER NOT NULL DEFAULT 0,  -- deliveries up to this one waited for the end of an outage or a pause
-    headers              TEXT NOT NULL DEFAULT '{}'   -- JSON: name to sealed value
+    headers              TEXT NOT NULL DEFAULT '{}'   -- hidden; JSON: name to sealed value
 ) STRICT;
 CREATE UNIQUE INDEX endpoints_one_implicit ON endpoints (mode, url_normalised) WHERE kind = 'implicit';
 CREATE INDEX endpoints_in_use ON endpoints (mode, seq) WHERE kind = 'endpoint' AND deleted_at IS NULL;
 
 CREATE TABLE webhook_secrets (
     seq        INTEGER PRIMARY KEY,
-    owner      TEXT NOT NULL,                  -- an endpoint's id, or 'account' for all implicit endpoints
-    sealed     TEXT NOT NULL,
+    owner      TEXT NOT NULL,                  -- public; an endpoint's id, or 'account' for all implicit endpoints
+    sealed     TEXT NOT NULL,  -- hidden
     created_at INTEGER NOT NULL,
     expires_at INTEGER                         -- NULL: the current secret
 ) STRICT;
@@ -776,12 +776,12 @@ CREATE UNIQUE INDEX webhook_secrets_one_current ON webhook_secrets (owner) WHERE
 -- Versions of the rules; earlier decisions refer to old ones.
 CREATE TABLE rules (
     seq         INTEGER PRIMARY KEY,       -- one version
-    id          TEXT NOT NULL,
-    endpoint_id TEXT NOT NULL REFERENCES endpoints (id),
-    name        TEXT NOT NULL,
+    id          TEXT NOT NULL,  -- public
+    endpoint_id TEXT NOT NULL REFERENCES endpoints (id),  -- public
+    name        TEXT NOT NULL,  -- masked
     position    INTEGER NOT NULL,
     enabled     INTEGER NOT NULL CHECK (enabled IN (0, 1)),
-    filter      TEXT NOT NULL,             -- compact JSON of an object
+    filter      TEXT NOT NULL,             -- masked; compact JSON of an object
     created_at  INTEGER NOT NULL,          -- of the first version
     updated_at  INTEGER NOT NULL,
     replaced_at INTEGER                    -- NULL: the rule as it is now
@@ -794,18 +794,18 @@ CREATE TABLE routings (
     seq             INTEGER PRIMARY KEY,
     payment_seq     INTEGER NOT NULL REFERENCES payments (seq),
     transaction_seq INTEGER NOT NULL,      -- at that time
-    mode            TEXT NOT NULL CHECK (mode IN ('live', 'test')),
+    mode            TEXT NOT NULL CHECK (mode IN ('live', 'test')),  -- public
     decided_at      INTEGER NOT NULL,
     claims          INTEGER NOT NULL CHECK (claims >= 0),  -- number of endpoints that claim it
-    decision        TEXT NOT NULL          -- JSON: the endpoints and rules considered, and the claims (daemon/core/webhooks/routing.py)
+    decision        TEXT NOT NULL          -- masked; JSON: the endpoints and rules considered, and the claims (daemon/core/webhooks/routing.py)
 ) STRICT;
 CREATE INDEX routings_by_payment ON routings (payment_seq, seq);
 CREATE INDEX routings_unclaimed ON routings (mode, decided_at) WHERE claims = 0;
 
 -- The last revision of each recurring event.
 CREATE TABLE event_revisions (
-    kind    TEXT NOT NULL,
-    subject TEXT NOT NULL,
+    kind    TEXT NOT NULL,  -- public
+    subject TEXT NOT NULL,  -- public
     last    INTEGER NOT NULL CHECK (last >= 0),
     PRIMARY KEY (kind, subject)
 ) STRICT, WITHOUT ROWID;
@@ -813,26 +813,26 @@ CREATE TABLE event_revisions (
 -- The webhook outbox: one event for one endpoint.
 CREATE TABLE deliveries (
     seq                  INTEGER PRIMARY KEY,  -- X-Svc-Sequence
-    id                   TEXT NOT NULL UNIQUE,
-    webhook_id           TEXT NOT NULL,
+    id                   TEXT NOT NULL UNIQUE,  -- public
+    webhook_id           TEXT NOT NULL,  -- public
     endpoint_seq         INTEGER NOT NULL REFERENCES endpoints (seq),
-    event                TEXT NOT NULL,
+    event                TEXT NOT NULL,  -- public
     subject              INTEGER NOT NULL CHECK (subject <> 0),  -- the payment's number, or minus the transaction's if there is no payment
     revision             INTEGER NOT NULL CHECK (revision >= 0),
     transaction_seq      INTEGER NOT NULL REFERENCES transactions (seq),
     test                 INTEGER NOT NULL CHECK (test IN (0, 1)),
-    status               TEXT NOT NULL CHECK (status = 'pending' OR status = 'retrying' OR status = 'delivered' OR
+    status               TEXT NOT NULL CHECK (status = 'pending' OR status = 'retrying' OR status = 'delivered' OR  -- public
                                               status = 'failed'),
     attempt_count        INTEGER NOT NULL CHECK (attempt_count >= 0),
     run                  INTEGER NOT NULL CHECK (run >= 1),
     next_attempt_at      INTEGER,
     leased_until         INTEGER,
-    waiting              TEXT,                 -- why it is held back; NULL also for a paused endpoint
+    waiting              TEXT,                 -- public; why it is held back; NULL also for a paused endpoint
     extra                INTEGER NOT NULL DEFAULT 0 CHECK (extra IN (0, 1)),  -- a retry brought forward: its failure uses up no step
     response_status_code INTEGER,
-    response_body        TEXT,
-    error_code           TEXT,
-    error_message        TEXT,
+    response_body        TEXT,  -- masked
+    error_code           TEXT,  -- public
+    error_message        TEXT,  -- masked
     created_at           INTEGER NOT NULL,
     delivered_at         INTEGER,              -- the first 2xx; never overwritten
     failed_at            INTEGER,
@@ -882,10 +882,10 @@ END;
 
 -- Totals of the deliveries in lists, kept by the triggers above. Implicit endpoints, of which there may be many, share one.
 CREATE TABLE delivery_counts (
-    mode     TEXT NOT NULL,
-    endpoint TEXT NOT NULL,                -- id of the endpoint, or `implicit`
-    event    TEXT NOT NULL,
-    status   TEXT NOT NULL,
+    mode     TEXT NOT NULL,  -- public
+    endpoint TEXT NOT NULL,                -- public; id of the endpoint, or `implicit`
+    event    TEXT NOT NULL,  -- public
+    status   TEXT NOT NULL,  -- public
     count    INTEGER NOT NULL CHECK (count >= 0),
     PRIMARY KEY (mode, endpoint, event, status)
 ) STRICT, WITHOUT ROWID;
@@ -893,7 +893,7 @@ CREATE TABLE delivery_counts (
 -- The bodies of deliveries, sent byte for byte and never serialised again.
 CREATE TABLE delivery_bodies (
     delivery_seq INTEGER PRIMARY KEY REFERENCES deliveries (seq),
-    deflated     BLOB NOT NULL             -- RFC 1951
+    deflated     BLOB NOT NULL             -- hidden; RFC 1951
 ) STRICT;
 
 CREATE TABLE attempts (
@@ -905,8 +905,8 @@ CREATE TABLE attempts (
     finished_at   INTEGER,                     -- NULL: in flight, or cut off by a crash
     duration_us   INTEGER,
     status_code   INTEGER,
-    error_code    TEXT,
-    error_message TEXT,
+    error_code    TEXT,  -- public
+    error_message TEXT,  -- masked
     counted       INTEGER CHECK (counted IN (0, 1))
 ) STRICT;
 CREATE INDEX attempts_by_delivery ON attempts (delivery_seq, seq);
@@ -914,26 +914,26 @@ CREATE INDEX attempts_by_age ON attempts (started_at);
 
 CREATE TABLE dead_letters (
     seq                INTEGER PRIMARY KEY,
-    id                 TEXT NOT NULL UNIQUE,
-    delivery_id        TEXT NOT NULL UNIQUE REFERENCES deliveries (id),
-    endpoint_id        TEXT NOT NULL,      -- of the delivery
-    reason             TEXT NOT NULL,
+    id                 TEXT NOT NULL UNIQUE,  -- public
+    delivery_id        TEXT NOT NULL UNIQUE REFERENCES deliveries (id),  -- public
+    endpoint_id        TEXT NOT NULL,      -- public; of the delivery
+    reason             TEXT NOT NULL,  -- public
     created_at         INTEGER NOT NULL,
     replayed_at        INTEGER,
     replay_count       INTEGER NOT NULL CHECK (replay_count >= 0),
     resolved_at        INTEGER,            -- when the delivery arrived in the end
     failed_at          INTEGER NOT NULL DEFAULT 0,
     failing_since      INTEGER,            -- first attempt of the failed run
-    error_code         TEXT,
-    error_message      TEXT,
+    error_code         TEXT,  -- public
+    error_message      TEXT,  -- masked
     last_status_code   INTEGER,
-    last_response_body TEXT,
+    last_response_body TEXT,  -- masked
     attempt_count      INTEGER NOT NULL DEFAULT 0,
     clock_waits        INTEGER NOT NULL DEFAULT 0,
-    mode               TEXT NOT NULL DEFAULT 'live' CHECK (mode IN ('live', 'test')),  -- of the endpoint
+    mode               TEXT NOT NULL DEFAULT 'live' CHECK (mode IN ('live', 'test')),  -- public; of the endpoint
     dismissed_at       INTEGER,            -- when an operator closed it without sending it again
-    dismissed_by       TEXT,
-    notes              TEXT
+    dismissed_by       TEXT,  -- public
+    notes              TEXT  -- masked
 ) STRICT;
 CREATE INDEX dead_letters_by_failure ON dead_letters (failed_at, seq);
 CREATE INDEX dead_letters_open ON dead_letters (failed_at, seq)
@@ -948,7 +948,7 @@ CREATE INDEX dead_letters_with_response ON dead_letters (failed_at) WHERE last_r
 
 -- Endpoints whose outage has ended while some of their retries have no new time yet.
 CREATE TABLE flushes (
-    endpoint_id TEXT PRIMARY KEY REFERENCES endpoints (id),
+    endpoint_id TEXT PRIMARY KEY REFERENCES endpoints (id),  -- public
     after_seq   INTEGER NOT NULL,          -- retries up to this one have a new time
     next_at     INTEGER NOT NULL           -- the time for the next one
 ) STRICT;
@@ -959,16 +959,16 @@ CREATE TABLE flushes (
 -- The journal: append-only. Transactions, payments, complete messages and endpoints are named by number: they are never deleted.
 CREATE TABLE events (
     seq             INTEGER PRIMARY KEY,
-    type            TEXT NOT NULL,
-    mode            TEXT NOT NULL,
+    type            TEXT NOT NULL,  -- public
+    mode            TEXT NOT NULL,  -- public
     at              INTEGER NOT NULL,
-    actor           TEXT NOT NULL,             -- momo, socket:<uid>, key:<id>, session
+    actor           TEXT NOT NULL,             -- public; momo, socket:<uid>, key:<id>, session
     transaction_seq INTEGER,
     payment_seq     INTEGER,
     message_seq     INTEGER,
-    message_id      TEXT,                      -- instead of the number: of a message that lacks parts
+    message_id      TEXT,                      -- public; instead of the number: of a message that lacks parts
     endpoint_seq    INTEGER,
-    data            TEXT NOT NULL              -- JSON object
+    data            TEXT NOT NULL              -- masked; JSON object
 ) STRICT;
 CREATE INDEX events_by_transaction ON events (transaction_seq, seq) WHERE transaction_seq IS NOT NULL;
 CREATE INDEX events_of_people ON events (seq) WHERE actor <> 'momo';
@@ -986,13 +986,13 @@ CREATE TABLE notice_cursor (
 -- Notices to the owner, one per cause and hour.
 CREATE TABLE notices (
     seq          INTEGER PRIMARY KEY,
-    id           TEXT NOT NULL UNIQUE,
-    cause        TEXT NOT NULL,            -- kind, and the endpoint, phone or SIM
-    kind         TEXT NOT NULL,            -- type of the journal entry
+    id           TEXT NOT NULL UNIQUE,  -- public
+    cause        TEXT NOT NULL,            -- masked; kind, and the endpoint, phone or SIM
+    kind         TEXT NOT NULL,            -- public; type of the journal entry
     urgent       INTEGER NOT NULL CHECK (urgent IN (0, 1)),
-    text         TEXT NOT NULL,            -- one sentence about the latest occurrence
-    words        TEXT,                     -- key and values of that sentence as JSON, for other languages
-    next         TEXT NOT NULL,            -- the command to type; empty if there is none
+    text         TEXT NOT NULL,            -- masked; one sentence about the latest occurrence
+    words        TEXT,                     -- masked; key and values of that sentence as JSON, for other languages
+    next         TEXT NOT NULL,            -- masked; the command to type; empty if there is none
     count        INTEGER NOT NULL CHECK (count >= 1),
     told         INTEGER NOT NULL,         -- occurrences that were sent
     first_at     INTEGER NOT NULL,
@@ -1007,14 +1007,14 @@ CREATE INDEX notices_untold ON notices (first_at) WHERE told < count;
 -- Messages to the owner about notices.
 CREATE TABLE notice_sends (
     seq       INTEGER PRIMARY KEY,
-    id        TEXT NOT NULL UNIQUE,
-    channel   TEXT NOT NULL CHECK (channel = 'email' OR channel = 'desktop' OR channel = 'sms'),
-    subject   TEXT NOT NULL,
-    body      TEXT NOT NULL,
+    id        TEXT NOT NULL UNIQUE,  -- public
+    channel   TEXT NOT NULL CHECK (channel = 'email' OR channel = 'desktop' OR channel = 'sms'),  -- public
+    subject   TEXT NOT NULL,  -- masked
+    body      TEXT NOT NULL,  -- masked
     tries     INTEGER NOT NULL,
     due_at    INTEGER,                     -- NULL: ended
     ended_at  INTEGER,
-    error     TEXT,                        -- of the last try; NULL once it is sent
+    error     TEXT,                        -- masked; of the last try; NULL once it is sent
     queued_at INTEGER NOT NULL
 ) STRICT;
 CREATE INDEX notice_sends_due ON notice_sends (due_at) WHERE due_at IS NOT NULL;
@@ -1026,24 +1026,24 @@ CREATE INDEX notice_sends_ended ON notice_sends (queued_at) WHERE due_at IS NULL
 -- The hub of this shop, if it is a branch.
 CREATE TABLE hub_link (
     id         INTEGER PRIMARY KEY CHECK (id = 1),
-    branch_id  TEXT NOT NULL,
-    name       TEXT NOT NULL,              -- of this branch at the hub
-    url        TEXT NOT NULL,
-    spki       TEXT NOT NULL,              -- SHA-256 of the hub's public key, hex; '': its certificate is checked as any other
-    key_sealed TEXT NOT NULL,
-    decides    TEXT NOT NULL CHECK (decides IN ('all', 'nothing')),
+    branch_id  TEXT NOT NULL,  -- public
+    name       TEXT NOT NULL,              -- public; of this branch at the hub
+    url        TEXT NOT NULL,  -- public
+    spki       TEXT NOT NULL,              -- public; SHA-256 of the hub's public key, hex; '': its certificate is checked as any other
+    key_sealed TEXT NOT NULL,  -- hidden
+    decides    TEXT NOT NULL CHECK (decides IN ('all', 'nothing')),  -- public
     epoch      INTEGER NOT NULL,           -- grows when this shop is restored
     turn       INTEGER NOT NULL,           -- of the last request; grows with each
     acked_seq  INTEGER NOT NULL,           -- the hub has the feed up to here
     sent_seq   INTEGER NOT NULL,           -- the end of the last request
     heard_at   INTEGER,                    -- when the hub last answered
-    problem    TEXT NOT NULL,              -- why the hub did not take the last request; '': it did
+    problem    TEXT NOT NULL,              -- public; why the hub did not take the last request; '': it did
     begin_seq  INTEGER                     -- the feed of this epoch begins behind it
 ) STRICT;
 
 -- How far hubs had got when this shop left them.
 CREATE TABLE hub_left (
-    branch_id TEXT PRIMARY KEY,
+    branch_id TEXT PRIMARY KEY,  -- public
     epoch     INTEGER NOT NULL,
     acked_seq INTEGER NOT NULL             -- the hub had the feed up to here
 ) STRICT;
@@ -1051,19 +1051,19 @@ CREATE TABLE hub_left (
 -- Which rows changed, in the order of the commits. Written by triggers that only a branch has (daemon/store/branches/feed.py).
 CREATE TABLE feed (
     seq  INTEGER PRIMARY KEY,
-    kind TEXT NOT NULL,
-    id   TEXT NOT NULL
+    kind TEXT NOT NULL,  -- public
+    id   TEXT NOT NULL  -- public
 ) STRICT;
 CREATE INDEX feed_by_row ON feed (id, kind, seq);
 
 -- Commands of the hub and what came of them, and decisions about payments that were handed up.
 CREATE TABLE hub_commands (
     seq     INTEGER PRIMARY KEY,
-    id      TEXT NOT NULL UNIQUE,
-    kind    TEXT NOT NULL,
-    subject TEXT NOT NULL,                 -- the payment or review
-    body    TEXT NOT NULL,                 -- JSON object
-    outcome TEXT NOT NULL,                 -- JSON object
+    id      TEXT NOT NULL UNIQUE,  -- public
+    kind    TEXT NOT NULL,  -- public
+    subject TEXT NOT NULL,                 -- public; the payment or review
+    body    TEXT NOT NULL,                 -- hidden; JSON object
+    outcome TEXT NOT NULL,                 -- hidden; JSON object
     done_at INTEGER NOT NULL
 ) STRICT;
 CREATE INDEX hub_commands_by_subject ON hub_commands (subject, seq);
@@ -1073,19 +1073,19 @@ CREATE INDEX hub_commands_by_subject ON hub_commands (subject, seq);
 
 CREATE TABLE branches (
     seq           INTEGER PRIMARY KEY,
-    id            TEXT NOT NULL UNIQUE,
-    name          TEXT NOT NULL UNIQUE,
-    decides       TEXT NOT NULL CHECK (decides IN ('all', 'nothing')),
-    status        TEXT NOT NULL CHECK (status = 'invited' OR status = 'joined' OR status = 'disputed' OR
+    id            TEXT NOT NULL UNIQUE,  -- public
+    name          TEXT NOT NULL UNIQUE,  -- public
+    decides       TEXT NOT NULL CHECK (decides IN ('all', 'nothing')),  -- public
+    status        TEXT NOT NULL CHECK (status = 'invited' OR status = 'joined' OR status = 'disputed' OR  -- public
                                        status = 'leaving' OR status = 'left'),
-    key_id        TEXT,                    -- of its API key
-    invite_sha256 TEXT,                    -- NULL: no invitation is open
+    key_id        TEXT,                    -- public; of its API key
+    invite_sha256 TEXT,                    -- hidden; NULL: no invitation is open
     invite_until  INTEGER,
     epoch         INTEGER NOT NULL,
     turn          INTEGER NOT NULL,
     acked_seq     INTEGER NOT NULL,
     last_heard_at INTEGER,
-    version       TEXT,                    -- of its momo
+    version       TEXT,                    -- public; of its momo
     clock_off_us  INTEGER,                 -- its clock minus ours, when it was last heard
     created_at    INTEGER NOT NULL
 ) STRICT;
@@ -1093,40 +1093,40 @@ CREATE TABLE branches (
 -- What the hub asks of a branch. A row is sent until the branch has answered it.
 CREATE TABLE branch_commands (
     seq       INTEGER PRIMARY KEY,
-    id        TEXT NOT NULL UNIQUE,
-    branch_id TEXT NOT NULL REFERENCES branches (id),
-    kind      TEXT NOT NULL,
-    subject   TEXT NOT NULL,
-    body      TEXT NOT NULL,               -- JSON object
-    made_by   TEXT NOT NULL,
+    id        TEXT NOT NULL UNIQUE,  -- public
+    branch_id TEXT NOT NULL REFERENCES branches (id),  -- public
+    kind      TEXT NOT NULL,  -- public
+    subject   TEXT NOT NULL,  -- public
+    body      TEXT NOT NULL,               -- hidden; JSON object
+    made_by   TEXT NOT NULL,  -- public
     made_at   INTEGER NOT NULL,
     sent_at   INTEGER,
     done_at   INTEGER,
-    outcome   TEXT                         -- JSON object
+    outcome   TEXT                         -- hidden; JSON object
 ) STRICT;
 CREATE INDEX branch_commands_open ON branch_commands (branch_id, seq) WHERE done_at IS NULL;
 CREATE INDEX branch_commands_by_subject ON branch_commands (subject, seq);
 
 -- Facts that could not be stored; the feed goes on behind them.
 CREATE TABLE facts_refused (
-    branch_id  TEXT NOT NULL REFERENCES branches (id),
+    branch_id  TEXT NOT NULL REFERENCES branches (id),  -- public
     version    INTEGER NOT NULL,
-    kind       TEXT NOT NULL,
-    id         TEXT NOT NULL,
-    why        TEXT NOT NULL,
-    body       TEXT NOT NULL,              -- JSON object
+    kind       TEXT NOT NULL,  -- public
+    id         TEXT NOT NULL,  -- public
+    why        TEXT NOT NULL,  -- hidden
+    body       TEXT NOT NULL,              -- hidden; JSON object
     at         INTEGER NOT NULL,
-    tried_with TEXT NOT NULL,              -- version of the program that could not store it; another one tries again
+    tried_with TEXT NOT NULL,              -- public; version of the program that could not store it; another one tries again
     PRIMARY KEY (branch_id, version)
 ) STRICT;
 
 -- Facts that are only shown: phones, SIMs, journal entries, and kinds that this version does not know yet.
 CREATE TABLE branch_facts (
-    branch_id TEXT NOT NULL REFERENCES branches (id),
-    kind      TEXT NOT NULL,
-    id        TEXT NOT NULL,
+    branch_id TEXT NOT NULL REFERENCES branches (id),  -- public
+    kind      TEXT NOT NULL,  -- public
+    id        TEXT NOT NULL,  -- public
     version   INTEGER NOT NULL,
-    body      TEXT NOT NULL,               -- JSON object, or null: the row is gone
-    message   TEXT,                        -- JSON object: the message that came with the row
+    body      TEXT NOT NULL,               -- hidden; JSON object, or null: the row is gone
+    message   TEXT,                        -- hidden; JSON object: the message that came with the row
     PRIMARY KEY (branch_id, kind, id)
 ) STRICT;

@@ -392,7 +392,7 @@ def evidence_page(
     now: int,
     branch: str | None = None,
 ) -> tuple[list[ReviewEvidence], int]:
-    """Return one evidence_page of reviews, newest first, and their total number; `state` None is every state."""
+    """Return one page of reviews, newest first, and their total number; `state` None is every state."""
     found, total = page(reader, state=state, mode=mode, limit=limit, offset=offset, branch=branch)
     return [_collected(reader, review, now) for review in found], total
 

@@ -4,7 +4,7 @@ The commit that queues an SMS checks the limits.
 """
 
 from collections.abc import Callable
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from msgspec import Struct
 
@@ -215,7 +215,14 @@ def queue_test(
     now: int,
 ) -> bool:
     """Queue a test SMS for one SIM, with a merchant number or without; return False if the limits are reached."""
-    if not may_receive(tx, texting, number, now) or not _may_send(tx, sim_seq, now):
+    params = {"sim": sim_seq, "hour": now - limits.HOUR_US, "day": now - limits.DAY_US}
+    counts = tx.one(
+        "SELECT COUNT(*) FILTER (WHERE created_at > :hour), COUNT(*) FROM sms_outbox "
+        "WHERE sim_seq = :sim AND created_at > :day AND (status <> 'expired' OR parts_sent > 0)",
+        params,
+    )
+    assert counts is not None, "an aggregate has one row"
+    if not may_receive(tx, texting, number, now) or not _is_below_limits(*counts):
         return False
     return _queue(
         tx,
@@ -241,65 +248,35 @@ def _wanted(texting: Texting, kind: TextKind, transaction: Transaction) -> str |
 
 def _line(tx: Tx, texting: Texting, number: str, now: int) -> TextLine | None:
     """Return the line to send from, None if none is ready or the limits are reached."""
-    lines = _ready_lines(tx, number, now)
+    rows = tx.all(
+        _READY_LINES,
+        {"number": number, "hour": now - limits.HOUR_US, "day": now - limits.DAY_US},
+    )
+    # The SMS sent to the number within an hour, and those from a line's SIM within an hour and a day.
+    lines = [(load(TextLine, row[:4]), row[4], row[5:7]) for row in rows]
     most = texting.per_number_hour
-    if not lines or (most and lines[0][1].to_number >= most):
+    if not lines or (most and lines[0][1] >= most):
         return None
-    sent = {line.sim_seq: counts for line, counts in lines}
+    sent = {line.sim_seq: counts for line, _, counts in lines}
     return choose_line(
-        [line for line, _ in lines],
+        [line for line, _, _ in lines],
         number,
-        lambda line: _is_below_limits(sent[line.sim_seq].in_hour, sent[line.sim_seq].in_day),
+        lambda line: _is_below_limits(*sent[line.sim_seq]),
     )
 
 
 def may_receive(tx: Tx, texting: Texting, number: str, now: int) -> bool:
     """Return whether a number has had fewer SMS within an hour than the limit."""
     most = texting.per_number_hour
-    return not most or _count(tx, _TO_NUMBER, number, now - limits.HOUR_US) < most
-
-
-def _may_send(tx: Tx, sim_seq: int, now: int) -> bool:
-    return _is_below_limits(
-        _count(tx, _FROM_SIM, sim_seq, now - limits.HOUR_US),
-        _count(tx, _FROM_SIM, sim_seq, now - limits.DAY_US),
+    return not most or most > tx.count(
+        "SELECT COUNT(*) FROM sms_outbox WHERE number = :number AND created_at > :since "
+        "AND (status <> 'expired' OR parts_sent > 0)",
+        {"number": number, "since": now - limits.HOUR_US},
     )
 
 
 def _is_below_limits(in_hour: int, in_day: int) -> bool:
     return in_hour < limits.SMS_PER_SIM_HOUR and in_day < limits.SMS_PER_SIM_DAY
-
-
-_TO_NUMBER: Final = (
-    "SELECT COUNT(*) FROM sms_outbox WHERE number = :value AND created_at > :since "
-    "AND (status <> 'expired' OR parts_sent > 0)"
-)
-_FROM_SIM: Final = (
-    "SELECT COUNT(*) FROM sms_outbox WHERE sim_seq = :value AND created_at > :since "
-    "AND (status <> 'expired' OR parts_sent > 0)"
-)
-
-
-def _count(tx: Tx, counting: str, value: object, since: int) -> int:
-    """Count the SMS queued since then, without those that were never sent."""
-    return tx.count(counting, {"value": value, "since": since})
-
-
-class _Sent(NamedTuple):
-    """The SMS sent to a number within an hour, and those from a line's SIM within an hour and a day."""
-
-    to_number: int
-    in_hour: int
-    in_day: int
-
-
-def _ready_lines(tx: Tx, number: str, now: int) -> list[tuple[TextLine, _Sent]]:
-    """Return the lines that can send an SMS now, and the counts to compare with the limits, in one statement."""
-    rows = tx.all(
-        _READY_LINES,
-        {"number": number, "hour": now - limits.HOUR_US, "day": now - limits.DAY_US},
-    )
-    return [(load(TextLine, row[:4]), _Sent(*row[4:])) for row in rows]
 
 
 def _queue(

@@ -5,8 +5,11 @@ from typing import Any
 
 from daemon.core import ids
 from daemon.core.limits import LATE_WINDOW_US, PRUNE_BATCH
-from daemon.core.model import Transaction
+from daemon.core.model import PaymentMethod, Transaction
+from daemon.core.payments.checkout import CheckoutFacts, ShownLine
+from daemon.store import shop
 from daemon.store.engine import Reader, Tx
+from daemon.store.payments import payments
 from daemon.store.rows import insertion, json_ids, load
 from daemon.wire import Mode, TransactionStatus
 from parsers import person_name
@@ -362,4 +365,55 @@ def prune_names(tx: Tx, now: int) -> int:
         "(SELECT mode, expected_minor, pair, expires_at, transaction_id FROM request_names "
         "WHERE expires_at <= :until LIMIT :limit)",
         {"until": now - LATE_WINDOW_US, "limit": PRUNE_BATCH},
+    )
+
+
+def by_slug(reader: Reader, slug: str) -> Transaction | None:
+    """Return the transaction with this page name."""
+    return reader.first(
+        Transaction, "SELECT * FROM transactions WHERE public_slug = :slug", {"slug": slug}
+    )
+
+
+def checkout_facts(reader: Reader, slug: str) -> CheckoutFacts | None:
+    """Return the data of a page, None if there is no such page."""
+    transaction = by_slug(reader, slug)
+    own_shop = shop.get(reader)
+    if transaction is None or own_shop is None:
+        return None
+    payment = (
+        None if transaction.payment_id is None else payments.get(reader, transaction.payment_id)
+    )
+    return CheckoutFacts(
+        transaction,
+        payment,
+        own_shop.name,
+        own_shop.timezone,
+        # A doubtful message alone is not shown.
+        reader.exists(
+            "SELECT 1 FROM reviews WHERE state = 'open' AND transaction_id = :id "
+            "AND payment_id IS NOT NULL LIMIT 1",
+            {"id": transaction.id},
+        ),
+        shown_lines(reader, transaction.mode),
+    )
+
+
+def shown_lines(reader: Reader, mode: Mode) -> tuple[ShownLine, ...]:
+    """Return the shop's numbers of the mode, oldest first, each with whether its phone is connected now."""
+    rows = reader.joined(
+        "SELECT m.*, s.present, d.present, s.not_receiving_since, d.last_seen_at FROM payment_methods m "
+        "LEFT JOIN sims s ON s.seq = m.sim_seq LEFT JOIN devices d ON d.device_id = s.device_id "
+        "WHERE m.mode = :mode AND m.deleted_at IS NULL AND m.is_active = 1 ORDER BY m.seq",
+        {"mode": mode},
+        m=PaymentMethod,
+    )
+    return tuple(
+        ShownLine(
+            method,
+            here=bool(has_sim and has_phone),
+            receives=not_receiving_since is None,
+            seen_at=seen_at,
+        )
+        for method, has_sim, has_phone, not_receiving_since, seen_at in rows
     )

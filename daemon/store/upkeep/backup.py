@@ -22,7 +22,7 @@ from typing import Any, Final
 from msgspec import Struct
 
 from daemon.core.errors import MomoError, Unavailable
-from daemon.core.upkeep.backup_retention import BackupRetention, copies_to_keep
+from daemon.core.upkeep.self_check import BackupRetention, copies_to_keep
 from daemon.runtime.files import sync
 from daemon.store import migrate
 from daemon.store.engine import Store
@@ -131,7 +131,12 @@ def before_upgrade(places: Places, now: datetime) -> Path | None:
         return None
     prefix = f"before-schema-{schema + 1}-"
     try:
-        changed_ns = _last_change_ns(path)
+        # Of the database or its write-ahead log. An empty log is made by reading.
+        changed_ns = max(
+            file.stat().st_mtime_ns
+            for file in (Path(f"{path}-wal"), path)
+            if file.exists() and file.stat().st_size
+        )
         for entry in entries(places):
             made = Path(entry.path)
             if entry.id.startswith(prefix) and made.stat().st_mtime_ns == changed_ns:
@@ -142,12 +147,6 @@ def before_upgrade(places: Places, now: datetime) -> Path | None:
     except OSError as error:
         raise BackupBad(str(error)) from error
     return target
-
-
-def _last_change_ns(database: Path) -> int:
-    """Return the time of the last change of a database or its write-ahead log. An empty log is made by reading."""
-    found = [Path(f"{database}-wal"), database]
-    return max(path.stat().st_mtime_ns for path in found if path.exists() and path.stat().st_size)
 
 
 def copy(source: str, target: Path, *, place: int | None = None) -> None:
@@ -323,22 +322,19 @@ def remove_leftovers(where: Path) -> None:
     """Remove half-made files of processes that were killed: each may be as large as the whole database."""
     for path in where.glob(".*"):
         match = _HALF_DONE.fullmatch(path.name)
-        if match is None or _is_alive(int(match.group(1) or match.group(2))):
+        if match is None:
+            continue
+        try:
+            os.kill(int(match.group(1) or match.group(2)), 0)
+            continue  # its process is alive
+        except ProcessLookupError:
+            pass
+        except OSError:
             continue
         if path.is_dir():
             shutil.rmtree(path, ignore_errors=True)
         else:
             path.unlink(missing_ok=True)
-
-
-def _is_alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except OSError:
-        return True
-    return True
 
 
 def folder(places: Places) -> Path:

@@ -15,13 +15,11 @@ from collections.abc import Callable, Iterator, Mapping
 from itertools import islice
 from typing import Any, Final
 
-from msgspec import Meta, Struct, field
+from msgspec import Struct, field
 from sqlite_utils import Database
 
-from daemon.core import shape
 from daemon.core.errors import MomoError
-from daemon.core.shape import columns_marked
-from daemon.core.webhooks.endpoint import Endpoint
+from daemon.store import migrate
 from daemon.store.sqlite_file import BUSY_MS, file_uri
 
 QUERY_S_MAX: Final = 10.0
@@ -33,135 +31,13 @@ _STEPS: Final = 20_000
 """Instructions of SQLite between two looks at the clock: a few milliseconds."""
 _BATCH: Final = 1_000
 
-_ROWS: Final[Mapping[str, type[Struct]]] = {"endpoints": Endpoint}
-"""The tables whose columns are marked where the row is declared."""
-
-
-def _marked(mark: Meta) -> dict[str, str]:
-    return {table: names for table, row in _ROWS.items() if (names := columns_marked(row, mark))}
-
-
-HIDDEN: Final[Mapping[str, str]] = _marked(shape.HIDDEN) | {
-    "api_keys": "sha256",
-    "branch_commands": "body outcome",  # JSON with names and numbers
-    "branch_facts": "body message",
-    "branches": "invite_sha256",
-    "browser_sessions": "id sha256",
-    "delivery_bodies": "deflated",  # of webhooks: names and numbers that cannot be masked inside
-    "ended_sessions": "id",
-    "facts_refused": "body why",
-    "hub_commands": "body outcome",
-    "hub_link": "key_sealed",
-    "idempotency_keys": "key fingerprint body",
-    "recovery_codes": "sha256",
-    "sealed_secrets": "sealed",
-    "session_keys": "sealed",
-    "shop": "account_key",
-    "sim_pins": "sealed",
-    "sms_parts": "pdu pdu_text",  # the text of the SMS in another coding
-    "users": "password_hash totp_sealed",
-    "webhook_secrets": "sealed",
-}
+HIDDEN: Final = migrate.marked_columns("hidden")
 """Table -> columns that are never shown."""
-MASKED: Final[Mapping[str, str]] = _marked(shape.MASKED) | {
-    "api_keys": "name last_used_from",
-    "approved_payers": "phone_number name name_key",
-    "attempts": "error_message",
-    "browser_sessions": "address browser",
-    "cancellations": "reason",
-    "confirmed_wordings": "sender",
-    "dead_letters": "error_message last_response_body notes",
-    "deliveries": "response_body error_message",
-    "devices": "name",
-    "events": "data",
-    "gaps_known": "notes",
-    "line_balances": "row_key",
-    "messages": "sender body fields",
-    "notice_sends": "subject body error",
-    "notices": "cause text words next",
-    "password_attempts": "who",
-    "payment_methods": "phone_number account_name merchant_code",
-    "payments": "payer_name payer_phone reference_text",
-    "reconciliations": "notes",
-    "request_names": "pair",
-    "reviews": "details notes",
-    "routings": "decision",
-    "rules": "name filter",
-    "shop": "name owner_email",
-    "sms_outbox": "number body why",
-    "transactions": "phone_number customer_name description webhook_url redirect_url client_reference meta "
-    "expected_payer_phone expected_payer_name",
-    "users": "name",
-}
+MASKED: Final = migrate.marked_columns("masked")
 """Table -> columns in which phone numbers are masked: numbers, and texts that people write."""
-PUBLIC: Final[Mapping[str, str]] = _marked(shape.PUBLIC) | {
-    "api_keys": "id mode kind hint scopes",
-    "approved_payers": "id mode review_id approved_by revoked_by",
-    "attempts": "error_code",
-    "branch_commands": "id branch_id kind subject made_by",
-    "branch_facts": "branch_id kind id",
-    "branches": "id name decides status key_id version",
-    "browser_sessions": "language user_id",
-    "cancellations": "transaction_id",
-    "confirmed_wordings": "mode network wording message_id confirmed_by",
-    "dead_letters": "id delivery_id endpoint_id reason error_code mode dismissed_by",
-    "deliveries": "id webhook_id event status waiting error_code",
-    "delivery_counts": "mode endpoint event status",
-    "devices": "device_id mode imei manufacturer model port",
-    "event_revisions": "kind subject",
-    "events": "type mode actor message_id",
-    "facts_refused": "branch_id kind id tried_with",
-    "feed": "kind id",
-    "flushes": "endpoint_id",
-    "gaps_known": "known_by",
-    "hub_commands": "id kind subject",
-    "hub_left": "branch_id",
-    "hub_link": "branch_id name url spki decides problem",
-    "idempotency_keys": "scope",
-    "line_balances": "provider telco_id effects smsc doubts standing why",
-    "locked_sims": "device_id owner wants",
-    "message_counts": "state",
-    "messages": "id mode sim_key device_id sender_type smsc state kind provider wording reasons payment_id "
-    "source level branch_id",
-    "notice_sends": "id channel",
-    "notices": "id kind",
-    "payer_claims": "transaction_id telco_transaction_id mode",
-    "payment_methods": "id mode provider branch_id",
-    "payments": "id mode provider telco_transaction_id telco_id_as_read sim_key device_id "
-    "kind currency standing decider double_of branch_id",
-    "recovery_codes": "user_id",
-    "reconcile_misses": "transaction_id telco_transaction_id",
-    "reconciliations": "id transaction_id payment_id actor",
-    "request_names": "mode transaction_id",
-    "reversals": "message_id mode provider original_telco_id branch_id",
-    "reviews": "id mode reason state message_id payment_id transaction_id decided_by branch_id",
-    "approvals_waiting": "review_id reference user_name role",
-    "routings": "mode",
-    "rules": "id endpoint_id",
-    "sealed_secrets": "name",
-    "schema_migrations": "name sha256",
-    "shop": "timezone role",
-    "signal_hours": "device_id",
-    "sim_absences": "sim_key",
-    "sim_pins": "owner outcome",
-    "sim_rhythms": "sim_key counts",
-    "sim_smscs": "sim_key smsc source message_id",
-    "sims": "sim_key iccid imsi network device_id served_by",
-    "sms_outbox": "id transaction_id kind status",
-    "sms_outbox_parts": "sms_id outcome",
-    "sms_parts": "sha256 storage",
-    "source_states": "name",
-    "svc_codes": "mode code",
-    "test_payments": "sim_key",
-    "transaction_counts": "mode origin status",
-    "transactions": "id mode origin status svc_code public_slug currency expected_telco_transaction_id created_with "
-    "matched_by merged_into supersedes branch_id",
-    "users": "id role",
-    "webhook_secrets": "owner",
-}
-"""Table -> columns of text that are shown as they are: ids and fixed words. A column of numbers needs no entry; a text that
-is in none of the three tables is hidden, and a test fails."""
-
+PUBLIC: Final = migrate.marked_columns("public")
+"""Table -> columns of text that are shown as they are: ids and fixed words. A column of numbers needs no mark; a text without
+one is hidden, and a test fails."""
 _NOT_OFFERED: Final = "search"
 """The search index and its own tables: they contain the texts of other tables, unmasked."""
 _NUMBER: Final = re.compile(
@@ -250,10 +126,10 @@ class OperatorSql:
             if table in (None, name)
             for column, kind, shown in [
                 *(
-                    (each, kind, "masked" if each in _names(MASKED, name) else "yes")
+                    (each, kind, "masked" if each in MASKED.get(name, ()) else "yes")
                     for each, kind in columns.items()
                 ),
-                *((each, None, "no") for each in _names(HIDDEN, name)),
+                *((each, None, "no") for each in HIDDEN.get(name, ())),
             ]
         ]
 
@@ -386,8 +262,8 @@ def _make_views(
     for (table,) in tables:
         if table.startswith(_NOT_OFFERED):
             continue
-        masked = () if show_phones else _names(MASKED, table)
-        texts = (*_names(MASKED, table), *_names(PUBLIC, table))
+        masked = () if show_phones else MASKED.get(table, ())
+        texts = (*MASKED.get(table, ()), *PUBLIC.get(table, ()))
         columns = {
             str(name): str(kind)
             for _, name, kind, *_ in base.execute(f"PRAGMA main.table_info({table})")
@@ -428,10 +304,6 @@ def _authorizer(
         return sqlite3.SQLITE_OK if allowed else sqlite3.SQLITE_DENY
 
     return decide
-
-
-def _names(columns: Mapping[str, str], table: str) -> tuple[str, ...]:
-    return tuple(columns.get(table, "").split())
 
 
 def _plain(value: Any) -> Any:

@@ -5,6 +5,7 @@ The rows stay, for the books and for the keys that prevent duplicates; the perso
 
 import re
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import Any, Final
 
 from msgspec import Struct
@@ -93,23 +94,25 @@ def find(reader: Reader, number: str) -> PayerRows:
         {"like": f"%{search_digits(number)}%"},
     )
     messages = tuple(dict.fromkeys((*sources, *named)))
-    reviews = {
-        *_where(
-            reader,
-            "SELECT id FROM reviews WHERE payment_id IN (SELECT value ->> 0 FROM json_each(:ids))",
-            payments,
-        ),
-        *_where(
-            reader,
-            "SELECT id FROM reviews WHERE message_id IN (SELECT value ->> 0 FROM json_each(:ids))",
-            messages,
-        ),
-        *_where(
-            reader,
-            "SELECT id FROM reviews WHERE transaction_id IN (SELECT value ->> 0 FROM json_each(:ids))",
-            transactions,
-        ),
-    }
+    reviews = _ids(
+        reader,
+        "SELECT id FROM reviews WHERE payment_id IN (SELECT value ->> 0 FROM json_each(:payments)) "
+        "OR message_id IN (SELECT value ->> 0 FROM json_each(:messages)) "
+        "OR transaction_id IN (SELECT value ->> 0 FROM json_each(:transactions)) ORDER BY id",
+        {
+            "payments": json_ids(payments),
+            "messages": json_ids(messages),
+            "transactions": json_ids(transactions),
+        },
+    )
+    names = _ids(
+        reader,
+        "SELECT payer_name FROM payments WHERE id IN (SELECT value ->> 0 FROM json_each(:payments)) UNION "
+        "SELECT customer_name FROM transactions WHERE id IN (SELECT value ->> 0 FROM json_each(:orders)) UNION "
+        "SELECT expected_payer_name FROM transactions WHERE id IN (SELECT value ->> 0 FROM json_each(:orders)) UNION "
+        "SELECT name FROM approved_payers WHERE phone_number = :number",
+        {"payments": json_ids(payments), "orders": json_ids(orders), "number": number},
+    )
     return PayerRows(
         number,
         payments,
@@ -117,39 +120,11 @@ def find(reader: Reader, number: str) -> PayerRows:
         tuple(dict.fromkeys((*paid, *held))),
         messages,
         _ids(reader, "SELECT id FROM sms_outbox WHERE number = :number", params),
-        tuple(sorted(reviews)),
+        reviews,
         _ids(reader, "SELECT id FROM approved_payers WHERE phone_number = :number", params),
-        _names(reader, number, payments, orders),
+        tuple(sorted(name for name in names if name)),
         _answers(reader, number, (*payments, *transactions, *messages, *reviews)),
     )
-
-
-def _names(
-    reader: Reader, number: str, payments: Sequence[str], orders: Sequence[str]
-) -> tuple[str, ...]:
-    found = {
-        *_where(
-            reader,
-            "SELECT payer_name FROM payments WHERE id IN (SELECT value ->> 0 FROM json_each(:ids))",
-            payments,
-        ),
-        *_where(
-            reader,
-            "SELECT customer_name FROM transactions WHERE id IN (SELECT value ->> 0 FROM json_each(:ids))",
-            orders,
-        ),
-        *_where(
-            reader,
-            "SELECT expected_payer_name FROM transactions WHERE id IN (SELECT value ->> 0 FROM json_each(:ids))",
-            orders,
-        ),
-        *_ids(
-            reader,
-            "SELECT name FROM approved_payers WHERE phone_number = :number",
-            {"number": number},
-        ),
-    }
-    return tuple(sorted(name for name in found if name))
 
 
 def _answers(reader: Reader, number: str, ids: Iterable[str]) -> tuple[tuple[str, str], ...]:
@@ -227,10 +202,9 @@ def counts(reader: Reader, found: PayerRows) -> dict[str, int]:
         "orders": len(found.orders),
         "messages": len(found.messages),
         "sms": len(found.texts),
-        "webhooks": _count(
-            reader,
+        "webhooks": reader.count(
             f"SELECT COUNT(*) FROM deliveries WHERE {_THEIRS}",
-            found.transactions,
+            {"ids": json_ids(found.transactions)},
         ),
         "reviews": len(found.reviews),
         "approved_names": len(found.approved),
@@ -349,12 +323,8 @@ def _rewrite_all(tx: Tx, found: PayerRows) -> None:
     """Mask the payer in texts that also contain other data."""
     number = found.number
 
-    def in_json(text: str) -> str:
-        return forget_in_json(text, number)
-
-    def in_text(text: str) -> str:
-        return forget_in_text(text, number, found.names)
-
+    in_json = partial(forget_in_json, number=number)
+    in_text = partial(forget_in_text, number=number, names=found.names)
     seqs = _where(tx, f"SELECT seq FROM deliveries WHERE {_THEIRS}", found.transactions)
     deliveries.rewrite_bodies(tx, seqs, in_json)
     _rewrite(tx, "reviews", "details", "id", found.reviews, in_json)
@@ -404,7 +374,3 @@ def _ids(reader: Reader, sql: str, params: dict[str, Any]) -> tuple[Any, ...]:
 
 def _where(reader: Reader, sql: str, ids: Sequence[Any]) -> tuple[Any, ...]:
     return tuple(row[0] for row in reader.all(sql, {"ids": json_ids(ids)}))
-
-
-def _count(reader: Reader, sql: str, ids: Sequence[Any]) -> int:
-    return sum(int(number) for number in _where(reader, sql, ids))

@@ -23,12 +23,15 @@ from daemon.core.webhooks.delivery import (
     DeliveryEvent,
     DeliveryFacts,
     LinkState,
+    QueueKey,
     RetryPolicy,
+    Running,
     decide,
+    most_behind,
+    most_probes,
     next_status,
 )
 from daemon.core.webhooks.endpoint import Endpoint
-from daemon.core.webhooks.fair_queue import QueueKey, Running, most_behind, most_probes
 from daemon.store import journal
 from daemon.store.engine import Tx
 from daemon.store.rows import json_rows

@@ -12,9 +12,8 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Final
 
 from daemon.core.model import Delivery
-from daemon.core.webhooks.delivery import STREAK_MIN
+from daemon.core.webhooks.delivery import FLUSH_GAP_US, STREAK_MIN
 from daemon.core.webhooks.endpoint import Endpoint
-from daemon.core.webhooks.fair_queue import FLUSH_GAP_US
 from daemon.store.engine import Reader, Tx
 from daemon.store.rows import json_rows
 

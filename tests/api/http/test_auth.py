@@ -16,7 +16,7 @@ from daemon.api.http.auth import LocalUsers, needs
 from daemon.core.access.callers import Caller, CallerKind
 from daemon.core.errors import Refusal
 from daemon.runtime.config import Access, Config
-from daemon.store.access import api_keys
+from daemon.store.access import users as store_users
 from daemon.store.engine import Tx
 from daemon.wire import ErrorCode, Mode, Scope
 from tests.fakes.api import FakeApi, running
@@ -56,7 +56,7 @@ async def test_a_revoked_key_is_refused_from_the_next_call_on(api: FakeApi) -> N
 
     def revoke(tx: Tx) -> None:
         tx.run("UPDATE api_keys SET revoked_at = 1")
-        tx.wake(api_keys.TOPIC)
+        tx.wake(store_users.KEYS_TOPIC)
 
     await api.shop.env.store.write(revoke)
     refused(await client.get(LIST))

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daemon.core.upkeep.backup_retention import (
-    DEFAULT,
+from daemon.core.upkeep.self_check import DEFAULT_RETENTION as DEFAULT
+from daemon.core.upkeep.self_check import (
     BackupRetention,
     RetentionInvalid,
     copies_to_keep,

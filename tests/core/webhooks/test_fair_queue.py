@@ -1,6 +1,6 @@
 """The fair queue: whoever was served last is served again last."""
 
-from daemon.core.webhooks.fair_queue import SERVED_MAX, QueueKey, mark_served
+from daemon.core.webhooks.delivery import SERVED_MAX, QueueKey, mark_served
 
 
 def test_whoever_had_a_place_last_has_the_highest_number_and_the_oldest_is_forgotten() -> None:

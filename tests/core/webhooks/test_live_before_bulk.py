@@ -1,6 +1,6 @@
 """Live deliveries go before bulk resends, and bulk resends still make progress."""
 
-from daemon.core.webhooks.fair_queue import BULK_WAIT_S_MAX, LIVE_STEP_S, LivePriority
+from daemon.core.webhooks.delivery import BULK_WAIT_S_MAX, LIVE_STEP_S, LivePriority
 
 
 def test_nothing_waits_while_nothing_live_is_on_its_way() -> None:

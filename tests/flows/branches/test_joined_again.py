@@ -10,7 +10,7 @@ from daemon.core.errors import Refusal
 from daemon.flows.branches import hub as hub_flow
 from daemon.flows.branches import join as join_flow
 from daemon.sender.hub_client import HubRefusalError
-from daemon.store.branches import link
+from daemon.store.branches import feed
 from daemon.wire import ErrorCode, ShopRole, TransactionStatus
 from tests.fakes.branches import FIRST_ID, Chain, FakeBranch, Lost
 from tests.fakes.shop import OWNER
@@ -51,7 +51,7 @@ async def test_an_order_that_an_older_database_has_unpaid_stays_paid(
     await branch.pay(str(order.svc_code))
     await branch.settle()
     branch.put_back()
-    branch.shop.env.place = await branch.shop.env.store.read(link.place)
+    branch.shop.env.place = await branch.shop.env.store.read(feed.link_place)
     if left_before:
         await branch.join("kumasi")
     else:

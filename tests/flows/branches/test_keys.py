@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from daemon.sender.hub_client import HubRefusalError
-from daemon.store.access import api_keys
+from daemon.store.access import users
 from daemon.wire import ErrorCode
 from tests.fakes.branches import FIRST_ID, Chain
 
@@ -122,7 +122,7 @@ async def test_a_revoked_key_sends_nothing_and_a_new_invitation_goes_on_without_
     old = branch.wire.key
     assert old is not None
     now = chain.hub.clock.now_us()
-    await chain.hub.env.store.write(lambda tx: api_keys.revoke(tx, old, now))
+    await chain.hub.env.store.write(lambda tx: users.revoke_key(tx, old, now))
     await branch.pay("food")
     # The API refuses a revoked key before the flow: tests/api/branches.
     await branch.join_again("kumasi")

@@ -8,7 +8,7 @@ from daemon import wire
 from daemon.core.branches.answer import ExchangeAnswer, read
 from daemon.flows.branches import outbound
 from daemon.flows.branches.outbound import HubRequest, Requests
-from daemon.store.branches import link
+from daemon.store.branches import feed
 from daemon.wire import TransactionStatus
 from tests.fakes.branches import Chain, FakeBranch, Lost, body_of
 
@@ -49,7 +49,7 @@ async def begun(branch: FakeBranch) -> tuple[Requests, HubRequest]:
 async def turn_of(branch: FakeBranch) -> int:
     """Return the number of the last request that was prepared."""
     await asyncio.sleep(0)  # the one ahead begins; the writer takes jobs in order
-    found = await branch.shop.env.store.write(link.get)
+    found = await branch.shop.env.store.write(feed.get_link)
     assert found is not None
     return found.turn
 

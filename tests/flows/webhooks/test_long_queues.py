@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from msgspec import structs
 
 from daemon.core.model import Delivery
+from daemon.core.webhooks.delivery import FLUSH_GAP_US
 from daemon.core.webhooks.endpoint import EndpointChanges
-from daemon.core.webhooks.fair_queue import FLUSH_GAP_US
 from daemon.flows.upkeep import machine
 from daemon.flows.webhooks import endpoints
 from daemon.store.engine import Store, Tx

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from daemon.core.webhooks.fair_queue import QueueKey
+from daemon.core.webhooks.delivery import QueueKey
 from daemon.flows.webhooks import deliver
 from daemon.store.webhooks import attempts
 from daemon.store.webhooks.attempts import DueDeliveries, Leased, Workers

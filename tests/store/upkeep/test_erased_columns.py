@@ -44,10 +44,7 @@ ELSEWHERE = {
 def texts() -> set[str]:
     """Return the columns whose text is of people, or hidden."""
     return {
-        f"{table}.{name}"
-        for each in (MASKED, HIDDEN)
-        for table in each
-        for name in each[table].split()
+        f"{table}.{name}" for each in (MASKED, HIDDEN) for table in each for name in each[table]
     }
 
 

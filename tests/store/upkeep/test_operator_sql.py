@@ -67,8 +67,10 @@ def test_every_column_of_text_is_public_masked_or_hidden(path: str) -> None:
         if kind != "INTEGER"
     ]
     base.close()
-    stated = [(t, c) for each in (HIDDEN, MASKED, PUBLIC) for t in each for c in each[t].split()]
-    assert sorted(found) == sorted(stated), "say in operator_sql.py what an operator may see"
+    stated = [(t, c) for each in (HIDDEN, MASKED, PUBLIC) for t in each for c in each[t]]
+    assert sorted(found) == sorted(stated), (
+        "say in the comment of its line in the schema what an operator may see"
+    )
 
 
 @each(

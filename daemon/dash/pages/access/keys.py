@@ -9,7 +9,7 @@ from daemon.core.model import ApiKey
 from daemon.dash.parts.confirming import confirm
 from daemon.dash.web.visit import Goto, Outcome, Shown, Visit
 from daemon.flows.access import keys as flow
-from daemon.store.access import api_keys
+from daemon.store.access import users
 from daemon.wire import ErrorCode, Mode, Scope
 
 HERE: Final = "/dash/keys"
@@ -21,7 +21,7 @@ OVERLAP_HOURS: Final = ("24", "0", "1", "168")
 
 async def show_list(visit: Visit) -> Shown:
     """Show every key, and the form for a new one."""
-    rows = await visit.env.store.read(api_keys.known)
+    rows = await visit.env.store.read(users.known_keys)
     return Shown(
         "access/keys.html",
         {
@@ -44,7 +44,7 @@ async def create(visit: Visit) -> Outcome:
 async def show_one(visit: Visit) -> Shown:
     """Show one key."""
     key_id = visit.places["id"]
-    row = await visit.env.store.look(lambda reader: api_keys.get(reader, key_id))
+    row = await visit.env.store.look(lambda reader: users.get_key(reader, key_id))
     if row is None:
         raise Refusal(ErrorCode.KEY_NOT_FOUND)
     values = {"key": _shape(visit, row), "overlaps": OVERLAP_HOURS}

@@ -22,7 +22,7 @@ from daemon.dash.parts.order import masked
 from daemon.dash.web.visit import Download, Goto, Outcome, Shown, Visit
 from daemon.flows.payments import reconcile as reconcile_flow
 from daemon.store import journal
-from daemon.store.branches import link
+from daemon.store.branches import feed
 from daemon.store.engine import Reader
 from daemon.store.messages import balances, messages
 from daemon.store.payments import payment_list, reviews, suggestions, transaction_list
@@ -165,7 +165,7 @@ async def show_one(visit: Visit) -> Shown:
             "deliveries": deliveries,
             "maybe": suggestions.suggestions(reader, payment),
             # Of the hub about a payment that was handed up; None if it was not, or the hub has not said.
-            "decision": link.decision_about(reader, payment.id)
+            "decision": feed.decision_about(reader, payment.id)
             if payment.standing == "handed"
             else None,
             "doubt": doubt_words(visit, reconcile_flow.doubt_about(reader, payment), payment),
