@@ -27,9 +27,11 @@ from daemon.steps.books.statement import Finding, compared
 from daemon.store import shop
 from daemon.store.books import day_sheet as sheet_rows
 from daemon.store.books import exports
-from daemon.store.books.day_sheet import Period, Recent
+from daemon.store.books.day_sheet import Period
 from daemon.store.books.exports import DeliveryRow, TablePage
 from daemon.store.engine import Reader
+from daemon.store.payments import payment_list
+from daemon.store.payments.payment_list import Listed, PaymentFilter
 from daemon.wire import ErrorCode, Mode
 from parsers.money import render
 from parsers.times import from_us
@@ -94,7 +96,9 @@ async def get_report(call: Call) -> Reply:
             period = Period(*day_sheet.day(local, zone), mode, branch)
         found = read_sheet(reader, period, owner)
         found["rows"] = _rows(reader, period, zone, by, limit, offset) if by else None
-        newest = sheet_rows.recent(reader, mode, asked.recent, branch)
+        newest = payment_list.listed(
+            reader, PaymentFilter(mode, branch=branch), limit=asked.recent
+        )[0]
         found["recent"] = [_recent(one, call.env.times().lower_bound_us) for one in newest]
         return found
 
@@ -147,7 +151,7 @@ def _rows(
     return rows[offset : offset + limit], len(rows)
 
 
-def _recent(one: Recent, now: int) -> dict[str, Any]:
+def _recent(one: Listed, now: int) -> dict[str, Any]:
     payment, transaction = one.payment, one.transaction
     currency = payment.currency
     return {

@@ -18,7 +18,7 @@ from daemon.runtime.log import Log
 from daemon.sender.owner_notices import Email
 from daemon.steps.books.day_sheet import read_buckets, read_sheet, read_totals
 from daemon.store.books.day_sheet import Period
-from daemon.store.engine import Reader
+from daemon.store.engine import Reader, Tx
 from tests.fakes.api import FakeApi, running
 from tests.fakes.mail_server import Mailbox
 from tests.fakes.mail_server import serving as mail_serving
@@ -204,6 +204,20 @@ async def test_the_newest_payments_come_with_the_order_that_they_pay(api: FakeAp
     assert (paid["order"]["svc_code"], paid["order"]["status"]) == (request.svc_code, "SUCCESS")
     assert (walk_in["order"], walk_in["amount"], walk_in["network"]) == (None, "9.00", "mtn")
     assert not walk_in["doubted"]
+
+
+async def test_a_payment_whose_receipt_was_refuted_is_shown_as_doubted(api: FakeApi) -> None:
+    await api.shop.begin_chain()
+    await api.shop.read(received(api, 900, 0))
+
+    def refute(tx: Tx) -> None:
+        tx.run(
+            "UPDATE line_balances SET standing = 'refuted' WHERE message_seq = (SELECT message_seq FROM payments)"
+        )
+
+    await api.shop.env.store.write(refute)
+    [newest] = (await sheet(api, recent="5"))["recent"]
+    assert newest["doubted"]
 
 
 async def test_mail_goes_to_the_owner_alone(api: FakeApi) -> None:

@@ -17,7 +17,6 @@ from daemon.api.lines import modems
 from daemon.api.upkeep import status
 from daemon.steps.lines import line_status
 from daemon.store import journal
-from daemon.store.books import day_sheet
 from daemon.store.engine import Reader
 from daemon.store.messages import messages
 from daemon.store.messages.messages import MessageFilter
@@ -93,7 +92,6 @@ FLAT: dict[str, Job] = {
     "the oldest transactions": transactions(sort="oldest"),
     "attempts": of(delivery_log.attempts, "d", **PAGE),
     "entries of a transaction": of(journal.of_transaction, "t", **PAGE),
-    "the newest payments": of(day_sheet.recent, Mode.LIVE, 50),
     "payments": list_payments(),
     "payments by amount": list_payments(sort="largest"),
     "payments behind one": list_payments(sort="smallest", after=LATE_PAYMENT),

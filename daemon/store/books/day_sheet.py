@@ -11,7 +11,6 @@ from typing import Any, Final
 from msgspec import Struct
 
 from daemon.core.books.day_sheet import Bucket, MoneyKind, Wallet, WalletNumber, WalletSums
-from daemon.core.model import Payment, Transaction
 from daemon.core.names import canonical_names
 from daemon.store.engine import Reader
 from daemon.store.rows import SIM
@@ -70,15 +69,6 @@ class Period(Struct, frozen=True):
         """Return the SQL parameters that select it."""
         of = {} if self.branch is None else {"branch": self.branch}
         return {"since": self.since, "until": self.until, "mode": self.mode, **of, **more}
-
-
-class Recent(Struct, frozen=True):
-    """One of the newest payments, as the watch screen shows it."""
-
-    payment: Payment
-    transaction: Transaction | None
-    doubted: bool
-    phone_number: str | None
 
 
 def _money(period: Period) -> str:
@@ -225,25 +215,6 @@ def by_payer(
         period.params(limit=limit, offset=offset),
     )
     return [(row[0], row[1], row[2], int(row[3]), int(row[4])) for row in rows], int(total)
-
-
-def recent(reader: Reader, mode: Mode, limit: int, branch: str | None = None) -> list[Recent]:
-    """Return the newest payments, newest first, each with its transaction and the number that received it."""
-    which = "" if branch is None else f"AND {_OF_BRANCH} "
-    rows = reader.joined(
-        "SELECT p.*, t.*, b.standing, pm.phone_number FROM payments p "
-        "LEFT JOIN line_balances b ON b.message_seq = p.message_seq "
-        "LEFT JOIN payment_methods pm ON pm.seq = p.payment_method_seq "
-        "LEFT JOIN transactions t ON t.payment_seq = p.seq "
-        f"WHERE p.mode = :mode {which}ORDER BY p.stored_at DESC, p.seq DESC LIMIT :limit",
-        {"mode": mode, "limit": limit, **({} if branch is None else {"branch": branch})},
-        p=Payment,
-        t=Transaction,
-    )
-    return [
-        Recent(payment, transaction, standing in ("held", "forged", "suspect"), number)
-        for payment, transaction, standing, number in rows
-    ]
 
 
 class Today(Struct, frozen=True):

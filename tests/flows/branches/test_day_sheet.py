@@ -4,9 +4,9 @@ from datetime import UTC
 from typing import Any
 
 from daemon.steps.books.day_sheet import read_buckets, read_sheet
-from daemon.store.books.day_sheet import Period, by_payer, recent
+from daemon.store.books.day_sheet import Period, by_payer
 from daemon.store.engine import Reader
-from daemon.wire import Mode
+from daemon.store.payments.payment_list import PaymentFilter, listed
 from parsers.times import to_us
 from tests.fakes.branches import FIRST_ID, Chain
 from tests.fakes.receipts import STARTED, mtn
@@ -60,7 +60,7 @@ async def test_rows_by_hour_and_payer_and_the_newest_are_of_the_branch(chain: Ch
         return (
             read_buckets(reader, period, UTC, "hour"),
             by_payer(reader, period, limit=9, offset=0),
-            recent(reader, Mode.LIVE, 9, "tamale"),
+            listed(reader, PaymentFilter(branch="tamale"), limit=9)[0],
         )
 
     hours, (payers, total), newest = await chain.hub.env.store.read(look)

@@ -9,7 +9,8 @@ import pytest
 from daemon.store.books import day_sheet
 from daemon.store.books.day_sheet import Period
 from daemon.store.engine import Store, Tx
-from daemon.wire import Mode
+from daemon.store.payments import payment_list
+from daemon.store.payments.payment_list import PaymentFilter
 
 DAY = Period(1_760_000_000_000_000, 1_760_086_400_000_000)
 QUESTIONS: dict[str, Callable[[Tx], object]] = {
@@ -19,7 +20,7 @@ QUESTIONS: dict[str, Callable[[Tx], object]] = {
     "lines": lambda tx: day_sheet.lines(tx, DAY),
     "by_time": lambda tx: day_sheet.by_time(tx, DAY, size=3_600_000_000, offset=0),
     "by_payer": lambda tx: day_sheet.by_payer(tx, DAY, limit=10, offset=0),
-    "recent": lambda tx: day_sheet.recent(tx, Mode.LIVE, 10),
+    "recent": lambda tx: payment_list.listed(tx, PaymentFilter(), limit=10),
 }
 BY_TIME = ("line_balances_by_time", "payments_by_telco_time")
 
