@@ -382,3 +382,28 @@ async def test_a_decision_is_taken_back_in_the_dashboard(api: FakeApi) -> None:
     done = await person.post(f"{page}/undo", {})
     assert "said_review_undone" in done.headers["location"]
     assert await states(api) == [("open", None)]
+
+
+@needs_browser
+async def test_on_a_phone_the_comparison_is_first_and_the_answers_stay_in_view(
+    api: FakeApi, browser: Browser
+) -> None:
+    await doubtful(api, 2)
+    person = await log_in(api, Role.CASHIER)
+    async with visiting(browser, api.base_url, width=390, height=844) as visit:
+        await as_user(visit, person)
+        await visit.page.goto("/dash/review")
+        order, sms = [
+            await visit.page.locator(one).bounding_box() for one in ("#s-order", "#s-sms")
+        ]
+        assert order is not None
+        assert sms is not None
+        assert order["y"] < sms["y"]
+        bar = await visit.page.locator(".answers").bounding_box()
+        assert bar is not None
+        assert bar["y"] + bar["height"] <= 844
+        await visit.page.locator(".answers").get_by_text("Approve").click()
+        assert visit.page.url.endswith("#s-approve")
+        assert await visit.width() == 390
+        assert clean(visit)
+    assert [state for state, _by in await states(api)].count("approved") == 0
