@@ -8,12 +8,17 @@ that stored the message; `later` is by itself, after so many further genuine mes
 """
 
 import argparse
+import asyncio
 import sys
+import tempfile
+import time
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from statistics import fmean
 
 from _figures import Row, percentile, progress, report
 
+from tests.fakes.receipts import MTN_SENDER
 from tests.simulation.trust.__main__ import run_all
 from tests.simulation.trust.demands import (
     HELD_SHARE_MAX,
@@ -23,11 +28,14 @@ from tests.simulation.trust.demands import (
 )
 from tests.simulation.trust.game import Result, Setting
 from tests.simulation.trust.player import LEVELS
-from tests.simulation.trust.product import Limit
+from tests.simulation.trust.product import Limit, Product
 from tests.simulation.trust.traffic import CENTRES, Size
-from tests.simulation.trust.wallet import money
+from tests.simulation.trust.wallet import HOME, SECOND, Route, money, short_receipt_text
 
 ONE = next(iter(CENTRES))
+COST_FACTOR_MAX = 1.5
+LINES_BEFORE = 4_353
+"""Of these files before there was one believed balance."""
 FAR = "moved to a far SMSC on day 10"
 ALLOWED = {
     0: "0 forged paid", 1: "0 forged paid", 2: "only money that came in", 3: "within the limit", 4: "",
@@ -85,13 +93,72 @@ def of_genuine(name: str, results: Sequence[Result], *, judged: bool) -> list[Ro
     ]  # fmt: skip
 
 
+async def _cost(folder: Path, held: int, count: int = 200) -> tuple[float, float]:
+    """Return the processor time of a message that joins, and of one that does not, beside so many held ones, in ms."""
+    product = await Product.open(folder, 1, 0)
+    try:
+        number, balance = 0, 100_000
+
+        async def take(after: int) -> None:
+            nonlocal number
+            number += 1
+            product.go_to(product.clock.now_us() + 2 * SECOND)
+            at = product.clock.now_us()
+            text = short_receipt_text(100, after, str(93_000_000_000 + number), "food")
+            for part in Route((HOME,), at, at, reference=number % 256).parts(text, MTN_SENDER):
+                await product.take([part.pdu])
+
+        for after in range(held):
+            await take(5_000_000 + 1_000 * after)
+        for _ in range(50):
+            balance += 100
+            await take(balance)
+        began = time.process_time()
+        for _ in range(count):
+            balance += 100
+            await take(balance)
+        joins = time.process_time() - began
+        began = time.process_time()
+        for after in range(count):
+            await take(900_000_000 + 1_000 * after)
+        return 1_000 * joins / count, 1_000 * (time.process_time() - began) / count
+    finally:
+        product.close()
+
+
+def cost_rows() -> list[Row]:
+    """Return the cost of one message beside 1,000 held ones against none, in the same run."""
+    found = []
+    for held in (0, 1_000):
+        with tempfile.TemporaryDirectory(prefix="momo-trust-") as folder:
+            found.append(asyncio.run(_cost(Path(folder), held)))
+    (joins, opens), (joins_beside, opens_beside) = found
+    worst = max(joins_beside / joins, opens_beside / opens)
+    return [
+        Row("processor time of one message beside 1,000 held ones, against none",
+            f"joins {joins_beside:.2f} / {joins:.2f} ms, does not join {opens_beside:.2f} / {opens:.2f} ms", "",
+            f"at most {COST_FACTOR_MAX} times", worst <= COST_FACTOR_MAX),
+    ]  # fmt: skip
+
+
+def lines_row() -> Row:
+    """Return the number of lines of the trust rules: of the files in `trust_lines.txt`."""
+    root = Path(__file__).parent
+    files = (root / "trust_lines.txt").read_text("utf-8").split()
+    count = sum(len((root.parent / one).read_text("utf-8").splitlines()) for one in files)
+    return Row("lines of the trust rules", f"{count} in {len(files)} files", "", f"< {LINES_BEFORE}", count < LINES_BEFORE)  # fmt: skip
+
+
 def main() -> int:
     """Play all games and print the tables."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--seeds", type=int, default=5, help="months of each level")
     parser.add_argument("--genuine-seeds", type=int, default=2, help="months of each network")
     parser.add_argument("--days", type=int, default=26)
+    parser.add_argument("--cost", action="store_true", help="measure only the cost of one message")
     asked = parser.parse_args()
+    if asked.cost:
+        return report("cost", cost_rows(), [])
     seeds, rows, notes = range(1, asked.seeds + 1), list[Row](), list[str]()
     games: list[tuple[int, Limit]] = [(level, "auto") for level in LEVELS] + [(3, 0)]
     for level, limit in games:
@@ -112,6 +179,7 @@ def main() -> int:
             rows += of_genuine(name, results, judged=judged)
             if judged and (found := too_many_for_a_person(results)):
                 notes.append(f"{name}: {found}")
+    rows += [*cost_rows(), lines_row()]
     return report(f"{asked.seeds} months a level, {asked.days} days each", rows, notes)
 
 

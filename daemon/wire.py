@@ -70,6 +70,7 @@ class Path(StrEnum):
     APPROVED_PAYER = "/v1/approved-payers/{id}"
     PAYMENT_METHODS = "/v1/payment-methods"
     PAYMENT_METHOD = "/v1/payment-methods/{id}"
+    WALLET = "/v1/payment-methods/{id}/wallet"
     CLAIM_UNPLACED = "/v1/payment-methods/{id}/claim-unplaced"
     SIMS = "/v1/payment-methods/sims"
     SIM = "/v1/sims/{device_id}:{slot_index}"
@@ -291,8 +292,6 @@ class ReviewReason(StrEnum):
     CANCELLED_REQUEST = "cancelled_request"
     LATE = "late"
     NEAR_MISS = "near_miss"
-    FIRST_MESSAGE = "first_message"
-    FOREIGN_SMSC = "foreign_smsc"
     AMBIGUOUS_PARTS = "ambiguous_parts"
 
 

@@ -131,6 +131,8 @@ def _add_open_collections(routes: Routes) -> None:
             "DELETE": op(lines.delete_method, manage),
         },
     )
+    # No scope: the handler rejects every API key itself.
+    routes.add(Path.WALLET, {"POST": op(lines.say_wallet)})
     routes.add(Path.ANDROID_POST, {"POST": public(sources.post_android)})
     routes.add(Path.CLAIM_UNPLACED, {"POST": op(lines.claim_unplaced, manage)})
     routes.add(Path.LINES, {"GET": op(lines.get_status, webhooks, read)})

@@ -45,6 +45,8 @@ NOTICES: Final = (
     "receipt_suspect",
     "smsc_unknown",
     "forgery_flood",
+    "wallet_asked",
+    "money_contradicted",
     "receipt_held",
     "receipt_old",
     "fact_refused",
@@ -73,6 +75,8 @@ def notice_text(kind: str, facts: Facts) -> Text:
         branch=facts.get("branch"),
         fact=facts.get("fact"),
         why=facts.get("why"),
+        left=_amount(facts, "left_minor"),
+        struck=_amount(facts, "struck_minor"),
         id=telco_id,
     )
 

@@ -495,9 +495,16 @@ class Trust(Struct, frozen=True):
         "messages that the [trust rules](../shop/concepts.md#trust) hold: `review` (they wait), `warn` (they pay, with a "
         "notice), `off` (they pay)", _one_of("review", "warn", "off"), MANAGER, live=True)] = "review"
     unconfirmed_limit: Annotated[str | int, Setting(
-        'cedis that a line may take in a day through receipts whose balance is not confirmed yet: `"auto"` is half '
-        "of a usual day (mean of the last 14, without today), at least 200; `0` pays none",
+        'cedis that a line may take in a day through receipts that do not join the believed balance: `"auto"` is half '
+        "of a usual day (mean of the last 14), at least twelve usual receipts and 200; `0` pays none",
         _limit, MANAGER, live=True)] = "auto"
+    phone_limit: Annotated[str | int, Setting(
+        "cedis that a line on a source without service centres (Android, HiLink) may take in a day through receipts that join: "
+        '`"auto"` is twice a usual day, at least 1000',
+        _limit, MANAGER, live=True)] = "auto"
+    phone_breaks: Annotated[bool, Setting(
+        "whether a receipt that does not join may pay within `unconfirmed_limit` on such a source",
+        by=MANAGER, live=True)] = True
 
 
 class Retention(Struct, frozen=True):

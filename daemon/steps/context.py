@@ -76,6 +76,13 @@ class Context(Struct, frozen=True):
         line = row.payment_method_id and payment_methods.get(tx, row.payment_method_id, row.mode)
         return replace(context, line=line or None, imported=row.imported)
 
+    @classmethod
+    def of_line(cls, env: Env, tx: Tx, sim_key: str, times: Times) -> Self:
+        """Return the context of a line without a message."""
+        sim = devices.sim_by_key(tx, sim_key)
+        assert sim is not None, "a line belongs to a SIM"
+        return cls.open(env, tx, Source(sim.sim_key, sim.device_id, sim.slot_index), times)
+
     @property
     def now(self) -> int:
         """The wall clock, in microseconds."""
@@ -145,6 +152,7 @@ class StoredMessage(Struct, frozen=True, kw_only=True):
         payment_method_id: The merchant number on its SIM when it came; None when unplaced.
         provider: The provider of the SIM's network; None if it is not known.
         sent_at: SMSC time, None when unknown.
+        split: Its payment code and its balance stand in different parts, so that another part could have been put in between.
     """
 
     id: str
@@ -158,6 +166,7 @@ class StoredMessage(Struct, frozen=True, kw_only=True):
     sent_at: int | None
     stored_at: int
     body: str
+    split: bool = False
 
     @classmethod
     def now(cls, context: Context, whole: JoinedMessage, provider: str | None) -> Self:

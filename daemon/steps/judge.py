@@ -2,33 +2,39 @@
 
 The steps, in this order:
 
-1. A transaction ID that is already known makes the message a duplicate or a conflict.
-2. `core.messages.trust` says whether its SMSC is home and finds the doubts about it, and
-   `core.messages.balance` gives it its place in the balance chain of its line.
-3. Every entry that changed is stored. A message that is in the chain now pays; one in an open row pays within the
-   line's `unconfirmed_limit` of the day; any other is held with a review.
+1. A message of a foreign centre, or with a doubt about its ID, time, fee, text or missing balance, is doubtful: it is listed
+   and changes nothing for another message.
+2. A transaction ID that is already known makes the message a duplicate or a conflict.
+3. A message that joins the believed balance of its line is in the chain; any other is in a row beside it.
+4. A receipt pays if `core.messages.line_trust` allows it; else it waits with a review of its own.
 
-Test messages skip all of this.
+Time, a proof and a person settle rows later. Test messages skip all of this.
 """
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
+from functools import cache
 from typing import Any, Final
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from daemon.core.limits import DAY_US, HOUR_US
-from daemon.core.messages.balance import BalanceCheck, LineMessages
-from daemon.core.messages.balance_chain import ChainEntry, Standing, Why, effects_of, is_in_chain
-from daemon.core.messages.line_history import USUAL_DAYS
+from daemon.core.limits import DAY_US
+from daemon.core.messages import line_trust
+from daemon.core.messages.balance_chain import (
+    ChainEntry,
+    Counts,
+    Standing,
+    Why,
+    effect_of,
+    is_in_chain,
+)
+from daemon.core.messages.line_history import USUAL_DAYS, away_for, usual_receipts
+from daemon.core.messages.line_trust import BalanceCheck, Circumstances, Limits, LineState, Row
 from daemon.core.messages.trust import (
     Doubt,
-    IdReuse,
     SmscSource,
-    TransactionClaim,
     TrustFacts,
-    classify_id_reuse,
     doubts_about,
     fee_doubt,
     is_home,
@@ -43,15 +49,17 @@ from daemon.steps.pay import (
     pay,
     reverse,
     reversed_payment,
+    review_sender,
     transaction_for,
 )
+from daemon.store.engine import Reader
 from daemon.store.journal import Notice, add_notice
 from daemon.store.messages import balances, messages
-from daemon.store.messages.balances import Chain, ChainContext
+from daemon.store.messages.balances import Chain
 from daemon.store.payments import payments, reviews, transactions
 from daemon.wire import MessageState, Mode, ReviewReason, TransactionStatus, TrustLevel
 from parsers import reading as readings
-from parsers.money import read_money, render
+from parsers.money import render
 from parsers.read import PROVIDERS, read
 from parsers.reading import normalize_telco_id
 
@@ -61,13 +69,7 @@ PERHAPS_OWN: Final = "perhaps_own"
 """Its payer's name is that of an account from which the owner may have fetched money of their own."""
 REVERSAL_AMOUNT: Final = "reversal_amount"
 """A reversal that names another amount than its payment."""
-REVERSAL_WITHOUT_BALANCE: Final = "reversal_without_balance"
-UNCONFIRMED_LEAST_MINOR: Final = 200_00
-"""The least `[trust] unconfirmed_limit = "auto"`."""
-FLOOD: Final = 20
-"""From this many doubtful messages in an hour on, further ones share one review."""
-_SAME_ID_MAX: Final = 5
-"""Earlier messages with one ID that are compared: a flood may repeat one."""
+_NAMES_NO_BALANCE: Final = frozenset({Doubt.NO_BALANCE, Doubt.REVERSAL_WITHOUT_BALANCE})
 
 Claimed = readings.Payment | readings.Reversal
 
@@ -85,83 +87,73 @@ def judge_message(
 ) -> None:
     """Judge a message from the network's own sender, act on the changes, and fill in `outcome`."""
     if context.mode is not Mode.LIVE or not is_in_chain(reading):
-        _accept_test_message(context, arrived, outcome, reading)
+        _accept_outside_chain(context, arrived, outcome, reading)
         return
     full = context.source.level is TrustLevel.FULL
     # Only a modem reports the SMSC. The value of any other source is ignored.
     home = full and is_home(arrived.smsc, context.homes)
-    known = balances.known(context.tx, arrived.chain, context.mode, own_id(reading))
-    reused = handle_known_id(context, arrived, outcome, reading, known, home=home)
-    if reused is None:
+    foreign = full and not home and _check(context) is BalanceCheck.REVIEW
+    if isinstance(reading, readings.Payment) and reading.unverified and not foreign:
+        _hold_doubtful(context, arrived, outcome, wording_doubts(reading))
         return
-    tail = known.tail
-    further = [
-        *reused,
-        *_fee_doubts(reading, foreign=full and not home),
-        *_reversal_doubts(context, arrived, reading),
-    ]
-    new = _entry(arrived, reading, tail, home=home, further=further)
-    line = LineMessages(tail)
-    if not full or not line.is_plain(new):
-        line = LineMessages(balances.state(context.tx, arrived.chain, new.time, foreign=not full))
-    if _is_test_payment(context, new, reading):
+    known = balances.known(context.tx, arrived.chain, context.mode, own_id(reading))
+    if not foreign and _is_known(context, arrived, outcome, reading, known):
+        return
+    entry = _entry(arrived, reading, known.tail, home=home)
+    line = Line(context, arrived.chain, Arrival(arrived, outcome, reading))
+    soft = list(_doubts_for_a_person(context, arrived, reading))
+    test = not entry.doubts and _is_test_payment(context, reading)
+    if test:
         if full:
-            learn_smsc(context, arrived.chain, new, SmscSource.TEST_PAYMENT)
-        line.begin(replace(new, home=full))
-    elif not full:
-        line.take_without_route(new)
+            learn_smsc(context, arrived.chain, entry, SmscSource.TEST_PAYMENT)
+        line.prove_by(replace(entry, home=full))
+    elif entry.doubts or foreign:
+        asks = home and _NAMES_NO_BALANCE.issuperset(entry.doubts)
+        entry = replace(entry, doubts=(*entry.doubts, *soft))
+        line.doubt(entry, foreign=foreign, asks=asks)
     else:
-        begins = (
-            line.end is not None
-            or not context.expects_test_payment
-            or not balances.expected_test_payment(context.tx, context.sim.sim_key, context.now)
-        )
-        line.take(new, claims=isinstance(reading, Claimed), begins=begins)
-    apply_line(context, arrived.chain, line, Arrival(arrived, outcome, reading))
+        line.take(replace(entry, doubts=tuple(soft)))
+    line.save()
 
 
 def _entry(
-    arrived: StoredMessage,
-    reading: readings.Reading,
-    tail: Sequence[ChainEntry],
-    *,
-    home: bool,
-    further: Sequence[str],
+    arrived: StoredMessage, reading: readings.Reading, tail: list[ChainEntry], *, home: bool
 ) -> ChainEntry:
-    """Return the chain entry of a new message; an unreadable one has only its route. `further` are doubts found before."""
-    readable = None if isinstance(reading, readings.Unreadable) else reading
+    """Return the chain entry of a message."""
     assert arrived.provider is not None, "a trusted message is of a network that we know"
+    assert not isinstance(reading, readings.Unreadable), "an unreadable message is in no chain"
     facts = TrustFacts(
         provider=arrived.provider,
         telco_id=own_id(reading),
         sent_at=arrived.sent_at,
-        printed_at=None if readable is None else microseconds(readable.printed_at),
-        reference=None if readable is None else readable.reference,
-        payer_name=None if readable is None else readable.payer_name,
+        printed_at=microseconds(reading.printed_at),
+        reference=reading.reference,
+        payer_name=reading.payer_name,
     )
-    doubts: list[str] = [*doubts_about(facts, tail), *further]
-    if isinstance(reading, Claimed):
-        doubts += wording_doubts(reading)
-    balance = None if readable is None else readable.balance
+    doubts: list[Doubt] = [*doubts_about(facts, tail)]
+    if reading.amount is not None and reading.fee is not None:
+        high = fee_doubt(reading.amount.minor, reading.fee.minor)
+        doubts += [] if high is None else [high]
+    pays = isinstance(reading, readings.Payment)
+    effect = effect_of(reading)
+    if reading.balance is None or effect is None:
+        takes_back = isinstance(reading, readings.Reversal)
+        doubts.append(Doubt.REVERSAL_WITHOUT_BALANCE if takes_back else Doubt.NO_BALANCE)
+    elif reading.balance.minor < (effect if pays else 0):
+        doubts.append(Doubt.IMPOSSIBLE_BALANCE)
     return balances.new_entry(
         arrived.id,
         at=arrived.at,
         stored_at=arrived.stored_at,
         telco_id=facts.telco_id,
-        pays=isinstance(reading, readings.Payment),
-        effects=effects_of(reading),
-        after=None if balance is None else balance.minor,
+        pays=pays,
+        amount=reading.amount.minor if isinstance(reading, readings.Payment) else None,
+        effect=effect,
+        after=None if reading.balance is None else reading.balance.minor,
         smsc=arrived.smsc,
         home=home,
         doubts=tuple(doubts),
     )
-
-
-def _fee_doubts(reading: readings.Reading, *, foreign: bool) -> list[Doubt]:
-    if not isinstance(reading, readings.Payment) or reading.fee is None:
-        return []
-    found = fee_doubt(reading.amount.minor, reading.fee.minor, foreign=foreign)
-    return [] if found is None else [found]
 
 
 def wording_doubts(reading: Claimed) -> list[str]:
@@ -170,28 +162,25 @@ def wording_doubts(reading: Claimed) -> list[str]:
     return [*([UNVERIFIED] if reading.unverified else []), *([PERHAPS_OWN] if own else [])]
 
 
-def _reversal_doubts(
+def _doubts_for_a_person(
     context: Context, arrived: StoredMessage, reading: readings.Reading
 ) -> Iterator[str]:
-    """Yield what a reversal lacks to take its payment back without a person."""
-    if not isinstance(reading, readings.Reversal):
-        return
-    if reading.balance is None:
-        yield REVERSAL_WITHOUT_BALANCE
-    payment = reversed_payment(context, arrived, reading)
-    if payment is not None and (
-        reading.amount is None
-        or (reading.amount.minor, reading.amount.currency)
-        != (payment.amount_minor, payment.currency)
-    ):
-        yield REVERSAL_AMOUNT
+    """Yield why a message only pays, or takes a payment back, by a person; the balance that it names is believed all the same."""
+    if isinstance(reading, Claimed):
+        yield from wording_doubts(reading)
+    if isinstance(reading, readings.Reversal):
+        payment = reversed_payment(context, arrived, reading)
+        if payment is not None and (
+            reading.amount is None
+            or (reading.amount.minor, reading.amount.currency)
+            != (payment.amount_minor, payment.currency)
+        ):
+            yield REVERSAL_AMOUNT
 
 
-def _is_test_payment(context: Context, new: ChainEntry, reading: readings.Reading) -> bool:
+def _is_test_payment(context: Context, reading: readings.Reading) -> bool:
     return (
         isinstance(reading, readings.Payment)
-        and new.after is not None
-        and not new.doubts
         and context.expects_test_payment
         and balances.take_test_payment(
             context.tx, context.sim.sim_key, reading.amount.minor, context.now
@@ -199,7 +188,7 @@ def _is_test_payment(context: Context, new: ChainEntry, reading: readings.Readin
     )
 
 
-def _accept_test_message(
+def _accept_outside_chain(
     context: Context, arrived: StoredMessage, outcome: MessageOutcome, reading: readings.Reading
 ) -> None:
     """Accept a message outside the chain: a test message, or one about no money. A new wording is held."""
@@ -207,345 +196,534 @@ def _accept_test_message(
         return
     doubts = wording_doubts(reading) if isinstance(reading, readings.Payment) else []
     if doubts:
-        _hold(outcome, doubts)
-        open_message_review(context, arrived.id, ReviewReason.DOUBTFUL_MESSAGE, {"doubts": doubts})
+        _hold_doubtful(context, arrived, outcome, doubts)
     else:
         accept_message(context, arrived, outcome, reading)
 
 
-def apply_line(
-    context: Context,
-    chain: Chain,
-    line: LineMessages,
-    arrival: Arrival | None = None,
-    *,
-    actor: str = "momo",
-    decided: str | None = None,
-) -> int:
-    """Store the entries that changed, and act on each; return how many held messages but `decided` were settled."""
-    settled, changes = 0, line.changes()
-    for before, entry in changes:
-        if before is not None and before.gives_up_place(entry):
-            # An earlier message may take its place, and two in one place are refused.
-            balances.clear_position(context.tx, entry.key)
-    shared = None
-    if any(before is not None for before, _ in changes):
-        shared = reviews.open_group(context.tx, chain.sim_key)
-    for before, entry in changes:
-        if before is None:
-            assert arrival is not None, "only the message that comes in has no entry"
-            _act_on_new(context, chain, line, entry, arrival)
-        else:
-            done = _act_on_change(context, chain, before, entry, actor)
-            settled += 0 if entry.key == decided else done
-    if shared is not None and reviews.open_for_message(context.tx, shared.message_id) is None:
-        # Not before all changes are stored: the next message may be settled as well.
-        pass_on_flood(context, shared)
-    return settled
-
-
-def _act_on_new(
-    context: Context, chain: Chain, line: LineMessages, entry: ChainEntry, arrival: Arrival
+def _hold_doubtful(
+    context: Context, arrived: StoredMessage, outcome: MessageOutcome, doubts: list[str]
 ) -> None:
-    """Store the entry of the message that comes in; let it pay, or hold it with a review."""
-    claims = isinstance(arrival.reading, Claimed)
-    passed = _passed(context, chain, entry, arrival.reading) if claims else None
-    balances.add(context.tx, chain, passed or entry)
-    _notify_gap(context, entry)
-    if not isinstance(arrival.reading, Claimed):
-        return
-    if passed is not None:
-        warns = _check(context) is BalanceCheck.WARN
-        if warns and entry.standing is not Standing.ACCEPTED:
-            _notify(context, Notice.BALANCE_WARNING, entry)
-        accept_message(context, arrival.message, arrival.outcome, arrival.reading)
-    else:
-        _hold_new(context, chain, line, entry, arrival)
+    _hold(outcome, doubts)
+    review_sender(context, arrived.id, arrived.sender, ReviewReason.DOUBTFUL_MESSAGE, doubts)
 
 
-def _passed(
-    context: Context, chain: Chain, entry: ChainEntry, reading: readings.Reading | None = None
-) -> ChainEntry | None:
-    """Return the entry if its message may pay or take back money now, else None.
+class Line:
+    """One line while its messages are judged: its state, and what a change means for messages, payments and reviews.
 
-    A receipt that is not confirmed yet may pay within the line's limit; the entry returned has the day then. The message is
-    stored, or it comes in now as `reading`.
+    Call `save` at the end.
     """
-    if entry.doubts:
-        return None
-    sure = entry.standing is Standing.ACCEPTED
-    proved = sure and entry.why not in {Why.NO_BALANCE, Why.FIRST}
-    # A receipt that is history is shown, without paying by itself, if it is home or its source has no SMSCs.
-    shown = entry.pays and context.is_history(entry.at) and (entry.home or entry.why is Why.NO_SMSC)
-    if proved or shown or _check(context) is not BalanceCheck.REVIEW:
-        return entry
-    if not entry.pays or not (sure or entry.standing is Standing.UNCONFIRMED):
-        return entry if sure else None
-    day = context.now // DAY_US
-    # Not the entry's effect: a made-up fee would make that as small as its sender likes.
-    if isinstance(reading, readings.Payment):
-        amount: int | None = reading.amount.minor
-    else:
-        amount = _claim(context, entry, chain.sim_key).amount_minor
-    assert amount is not None, "a receipt names its amount"
-    if balances.paid_unconfirmed(context.tx, chain, day) + amount > _limit(context, chain):
-        return None
-    return replace(entry, unconfirmed_day=day)
+
+    def __init__(
+        self, context: Context, chain: Chain, arrival: Arrival | None = None, actor: str = "momo"
+    ) -> None:
+        self.context, self.chain, self.actor = context, chain, actor
+        self.state = self._stored = balances.state(context.tx, chain)
+        self.settled, self.decided = 0, ""
+        """How many held messages were settled, without the one that an operator decided."""
+        self._arrival = arrival
+        self._flood: bool | None = None
+
+    def save(self) -> None:
+        """Store the state of the line if it changed."""
+        if self.state != self._stored:
+            balances.put_state(self.context.tx, self.chain, self.state)
+            self._stored = self.state
+
+    # --- a message comes in ------------------------------------------------------------------------
+
+    def doubt(self, entry: ChainEntry, *, foreign: bool, asks: bool) -> None:
+        """Store a doubtful message: it is listed, and changes nothing. Money without a balance asks a person if `asks`."""
+        why = Why.FOREIGN if foreign else Why.DOUBTED
+        entry = replace(entry, standing=Standing.DOUBTFUL, why=why)
+        self._put(entry)
+        if self._arrival is None or not isinstance(self._arrival.reading, Claimed):
+            return
+        _hold(self._arrival.outcome, list(entry.doubts) or [str(why)])
+        if foreign and not entry.doubts and entry.before == self.state.balance:
+            self._notice_foreign(entry)
+        day = self.context.now - DAY_US
+        recent = balances.doubtful_count(self.context.tx, self.chain, day) if asks else 0
+        if asks and recent <= line_trust.CANDIDATES_MAX:
+            self._review(entry, self._arrival)
+
+    def take(self, entry: ChainEntry) -> None:
+        """Judge a message without doubts: it joins the chain, fills a gap, or is a candidate in a row."""
+        if self.state.balance is None or entry.before == self.state.balance:
+            self._join(entry)
+        elif not self._fill(entry):
+            self._put_beside(entry)
+
+    def _join(self, entry: ChainEntry) -> None:
+        self._confirm_split(entry)
+        before = self.state
+        self.state = line_trust.moved(before, entry, self.context.now)
+        entry = replace(line_trust.placed(before, entry), standing=Standing.ACCEPTED, why=Why.JOINS)
+        if entry.has_gap:
+            self._notify(Notice.MONEY_MISSING, entry)
+        self._pay(entry, before, joins=True)
+        self.absorb()
+
+    def _confirm_split(self, entry: ChainEntry) -> None:
+        """Confirm the receipt before this one if its code and its balance stood in different parts: a home message joins it."""
+        place = self.state.split_at
+        if place is None or not entry.home:
+            return
+        self.state = replace(self.state, split_at=None)
+        if self.state.provisional is None and not self.is_flooded and place == self.state.position:
+            balances.confirm(self.context.tx, self.chain, place, place)
+            for waiting in balances.unpaid_of_chain(self.context.tx, self.chain, place):
+                self.accept(waiting, Why.JOINS)
+
+    def absorb(self) -> None:
+        """Take each row into the chain that joins it now."""
+        while self.state.live_rows:
+            found = [
+                row
+                for row in balances.rows_where(
+                    self.context.tx, self.chain, "before_minor = :b", b=self.state.balance
+                )
+                if row.began_at >= self.state.sent_at - line_trust.REORDERED_US
+            ]
+            if not found:
+                return
+            self._take_row(found[0], Why.JOINS)
+
+    def _take_row(self, row: Row, why: Why, *, free: bool = False) -> None:
+        """Continue the chain with the messages of a row; what waits in it pays if it may, or if it is `free` of limits."""
+        entries = balances.of_row(self.context.tx, row)
+        self.drop_row(row)
+        for entry in entries:
+            before = self.state
+            self.state = line_trust.moved(before, entry, self.context.now)
+            placed = replace(line_trust.placed(before, entry), standing=Standing.ACCEPTED, why=why)
+            if placed.has_gap:
+                self._notify(Notice.MONEY_MISSING, placed)
+            if self.state.provisional is None or free:
+                placed = replace(placed, counts=Counts.FREE, counts_day=None)
+            self._pay(placed, before, joins=True, free=free)
+
+    def drop_row(self, row: Row) -> None:
+        """Remove a row; the caller places its messages."""
+        balances.remove_row(self.context.tx, row)
+        if not row.lapsed:
+            self.state = replace(self.state, live_rows=self.state.live_rows - 1)
+
+    def _fill(self, entry: ChainEntry) -> bool:
+        """Let a late message fill a gap of the chain; return False if it fits none."""
+        gap = self.state.gap_left
+        if gap is not None and entry.time <= self.context.now and gap == entry.before:
+            # The gap is before the balance that the owner named, and no message has joined that yet.
+            left = None if entry.after == self.state.balance else entry.after
+            self.state = replace(self.state, gap_left=left, gap_left_at=entry.time if left is not None else None)  # fmt: skip
+            filled = entry
+        else:
+            since = self.context.now - USUAL_DAYS * DAY_US
+            gaps = balances.gaps(self.context.tx, self.chain, since)
+            right = line_trust.fitting_gap(entry, gaps)
+            if right is None:
+                return False
+            later, filled = line_trust.fill(right, entry)
+            balances.change(self.context.tx, later)
+        filled = replace(filled, standing=Standing.ACCEPTED, why=Why.JOINS, gap_minor=filled.gap_minor or 0)  # fmt: skip
+        self._pay(filled, self.state, joins=True)
+        return True
+
+    def _put_beside(self, entry: ChainEntry) -> None:
+        """Put a candidate at the end or the beginning of a row that it joins, or open a row."""
+        tx, chain, now = self.context.tx, self.chain, self.context.now
+        self._flood = None
+        assert entry.before is not None, "a candidate names a balance"
+        ends = balances.rows_where(tx, chain, "after_minor = :b", b=entry.before)
+        starts = balances.rows_where(tx, chain, "before_minor = :a", a=entry.after)
+        starts = [row for row in starts if entry.time <= row.began_at + line_trust.REORDERED_US]
+        self.state = replace(self.state, candidate_at=now)
+        entry = replace(entry, standing=Standing.CANDIDATE, why=Why.BREAKS)
+        if ends:
+            row = ends[0]
+            entry = replace(entry, row=row.number, position=balances.places(tx, row)[1] + 1)
+            row = replace(row, after=entry.after, grew_at=now, messages=row.messages + 1)
+            balances.put_row(tx, row)
+        elif starts:
+            row = starts[0]
+            entry = replace(entry, row=row.number, position=balances.places(tx, row)[0] - 1)
+            row = replace(row, before=entry.before, began_at=entry.time, grew_at=now, messages=row.messages + 1)  # fmt: skip
+            balances.put_row(tx, row)
+        else:
+            number = balances.add_row(tx, chain, entry, now)
+            entry = replace(entry, row=number, position=0, opens=True)
+            self.state = replace(self.state, live_rows=self.state.live_rows + 1)
+        self._pay(entry, self.state, joins=False)
+        if ends and starts and starts[0].number != ends[0].number:
+            self._join_rows(row, starts[0])
+
+    def _join_rows(self, first: Row, second: Row) -> None:
+        tx = self.context.tx
+        shift = balances.places(tx, first)[1] + 1 - balances.places(tx, second)[0]
+        balances.join_rows(tx, first, second, shift)
+        messages_of_both = first.messages + second.messages
+        balances.put_row(tx, replace(first, after=second.after, grew_at=max(first.grew_at, second.grew_at), messages=messages_of_both))  # fmt: skip
+        self.drop_row(second)
+
+    # --- payments ----------------------------------------------------------------------------------
+
+    def limits(self) -> Limits:
+        """Return the limits of the line today; the usual takings are added up once a day."""
+        today = self.context.now // DAY_US
+        if self.state.usual_day != today:
+            usual, receipts = balances.usual_day(self.context.tx, self.chain, today)
+            self.state = replace(self.state, usual_day=today, usual_minor=usual, usual_receipts=receipts)  # fmt: skip
+        trust = self.context.env.config.trust
+        return Limits.of(self.state, trust.unconfirmed_limit, trust.phone_limit)
+
+    @property
+    def is_flooded(self) -> bool:
+        """Whether the line is in a flood."""
+        if self._flood is None:
+            now = self.context.now
+            since = max(now - DAY_US, self.state.proved_at)
+            self._flood = self.state.candidate_at > since and line_trust.is_flood(
+                balances.recent_candidates(self.context.tx, self.chain), self.state, now
+            )
+        return self._flood
+
+    def _pay(
+        self, entry: ChainEntry, before: LineState, *, joins: bool, free: bool = False
+    ) -> None:
+        """Store an entry, and let its message pay or take back money if it may; else it waits with a review.
+
+        `before` is the line before the message; `free` of limits is what a proof or a person confirmed.
+        """
+        new = self._arrival is not None and entry.key == self._arrival.message.id
+        paid = (
+            not new and entry.pays and messages.payment_of(self.context.tx, entry.key) is not None
+        )
+        counts: Counts | None = Counts.FREE
+        if entry.doubts and not free:
+            counts = None
+        elif entry.pays and not paid and not free:
+            counts = self._counts(entry, before, joins=joins)
+        elif not entry.pays and not free and (not joins or before.provisional is not None):
+            counts = None  # a reversal takes money back: not before its balance is firm
+        if counts is not None and not paid and entry.pays:
+            day = None if counts is Counts.FREE else self.context.now // DAY_US
+            entry = replace(entry, counts=counts, counts_day=day)
+        self._put(entry)
+        if paid:
+            return
+        if counts is None:
+            self._wait(entry)
+        elif new:
+            self._accept_new(entry, joins=joins)
+        else:
+            self.release(entry)
+
+    def _counts(self, entry: ChainEntry, before: LineState, *, joins: bool) -> Counts | None:
+        """Return how the payment of a receipt counts; None if it waits."""
+        context, check = self.context, _check(self.context)
+        # A receipt that is history is shown, without paying by itself.
+        if check is not BalanceCheck.REVIEW or context.is_history(entry.at):
+            return Counts.FREE
+        # A source without service centres has no home messages, and of a modem only those come here.
+        centres = entry.home
+        split = joins and self._arrival is not None and self._arrival.message.split
+        breaks = centres or context.env.config.trust.phone_breaks
+        around = Circumstances(centres, self.is_flooded, breaks, context.now)
+        counts = line_trust.counts_as(before, joins=joins, split=split, around=around)
+        if split:
+            self.state = replace(self.state, split_at=self.state.position)
+        if counts is None or counts is Counts.FREE:
+            return counts
+        limits = self.limits()
+        day = context.now // DAY_US
+        used = balances.used(context.tx, self.chain, day, self.state.proved_at)
+        assert entry.amount is not None, "a receipt names its amount"
+        if not line_trust.has_room(counts, entry.amount, used, limits):
+            return None
+        asked = limits.bound * line_trust.ASK_AT_PERCENT // 100
+        if (
+            counts in {Counts.LIMIT, Counts.BOUND}
+            and used.bound <= asked < used.bound + entry.amount
+        ):
+            self._notify(Notice.WALLET_ASKED, entry, left_minor=limits.bound - used.bound - entry.amount)  # fmt: skip
+        return counts
+
+    def _accept_new(self, entry: ChainEntry, *, joins: bool) -> None:
+        arrival = self._arrival
+        assert arrival is not None, "it comes in now"
+        if not isinstance(arrival.reading, Claimed):
+            return
+        if not joins and _check(self.context) is BalanceCheck.WARN:
+            self._notify(Notice.BALANCE_WARNING, entry)
+        accept_message(self.context, arrival.message, arrival.outcome, arrival.reading)
+
+    def _wait(self, entry: ChainEntry) -> None:
+        """Hold a message that may not pay now, with a review of its own; one that was held before keeps its review."""
+        arrival, context = self._arrival, self.context
+        new = arrival is not None and entry.key == arrival.message.id
+        if arrival is None or not new:
+            row = messages.get(context.tx, entry.key)
+            assert row is not None, "an entry belongs to a message"
+            if row.state is not MessageState.HELD or reviews.open_for_message(context.tx, row.id):
+                return
+            reading = read_again(context, row)
+            arrival = Arrival(StoredMessage.before(row), MessageOutcome(row.state), reading)
+        if not isinstance(arrival.reading, Claimed):
+            return
+        _hold(arrival.outcome, list(entry.doubts) or [ReviewReason.BALANCE_BREAK])
+        self._flood = None
+        if entry.standing is Standing.CANDIDATE and not entry.doubts and self.is_flooded:
+            # One notice asks for a proof; in a flood each text would open a review.
+            now = context.now
+            if self.state.flood_told_at <= max(now - DAY_US, self.state.proved_at):
+                self.state = replace(self.state, flood_told_at=now)
+                self._notify(Notice.FORGERY_FLOOD, entry)
+            return
+        self._review(entry, arrival)
+
+    def _review(self, entry: ChainEntry, arrival: Arrival) -> None:
+        """Open a review; the transaction that the receipt names waits for the decision if only the balance is in doubt."""
+        context, transaction, waits = self.context, None, False
+        if isinstance(arrival.reading, readings.Payment):
+            transaction, waits = transaction_for(context, arrival.message, arrival.reading)
+        elif isinstance(arrival.reading, readings.Reversal):
+            # The receivers that were told of the payment are told that its reversal waits for a person.
+            payment = reversed_payment(context, arrival.message, arrival.reading)
+            transaction = None if payment is None else transactions.paid_by(context.tx, payment.id)
+        reason, details = ReviewReason.BALANCE_BREAK, dict[str, Any](why=entry.why)
+        if entry.doubts:
+            reason = ReviewReason.DOUBTFUL_MESSAGE
+            details["doubts"] = list(entry.doubts)
+        else:
+            currency = PROVIDERS[self.chain.provider].currency
+            details["limit"] = render(self.limits().day, currency)
+            if entry.standing is Standing.CANDIDATE and self.state.balance is not None:
+                gap = render((entry.before or 0) - self.state.balance, currency)
+                details["gaps"] = [{"amount": gap, "currency": currency}]
+            if transaction is not None and waits:
+                transactions.hold(context.tx, transaction.id, None)
+        tell = not entry.doubts or (entry.standing is Standing.ACCEPTED and not entry.pays)
+        transaction_id = None if transaction is None else transaction.id
+        open_message_review(context, entry.key, reason, details, transaction_id, tell=tell)
+
+    def release(self, entry: ChainEntry) -> bool:
+        """Accept a held message; return whether it paid or took back money."""
+        context = self.context
+        row = messages.get(context.tx, entry.key)
+        assert row is not None, "an entry belongs to a message"
+        reading = read_again(context, row)
+        if row.state is not MessageState.HELD or not isinstance(reading, Claimed):
+            return False
+        review = reviews.open_for_message(context.tx, entry.key)
+        if review is not None:
+            release_waiting(context, review, actor=self.actor)
+            state = "superseded" if self.actor == "momo" else "approved"
+            reviews.close(context.tx, review.id, state, by=self.actor, now=context.now)
+        outcome = MessageOutcome(MessageState.NOT_PAYMENT)
+        accept_message(context, StoredMessage.before(row), outcome, reading)
+        messages.record_release(
+            context.tx, row.id, outcome.state, outcome.reasons, outcome.payment_id
+        )
+        self.settled += entry.key != self.decided
+        return True
+
+    # --- what settles rows -------------------------------------------------------------------------
+
+    def settle(self) -> None:
+        """Settle the line by time: rows lapse, a row wins by silence, a provisional balance becomes firm."""
+        tx, now = self.context.tx, self.context.now
+        due = due_of(tx, self.chain, self.state, now)
+        for row in due.passed:
+            self._lapse(row)
+        if due.winner is not None:
+            self.win(due.winner, Why.SILENCE)
+        elif due.firm:
+            self.confirm(self.state.position)
+            self.state = replace(self.state, provisional=None)
+            self.pay_waiting()
+        rows = balances.live_rows(tx, self.chain)
+        if rows != self.state.live_rows:
+            self.state = replace(self.state, live_rows=rows)
+
+    def _lapse(self, row: Row) -> None:
+        """Let a row that the chain has passed be no rival any more; a strike, if it was paid and the chain has no gap there."""
+        self.set_aside(row)
+        gaps = balances.gaps(self.context.tx, self.chain, row.began_at - DAY_US)
+        if line_trust.is_contradicted(row.began_at, gaps):
+            self.contradict(balances.of_row(self.context.tx, row))
+
+    def set_aside(self, row: Row) -> None:
+        """Let a row be no rival any more."""
+        if not row.lapsed:
+            balances.put_row(self.context.tx, replace(row, lapsed=True))
+            self.state = replace(self.state, live_rows=self.state.live_rows - 1)
+
+    def contradict(self, entries: Iterable[ChainEntry]) -> None:
+        """Mark messages that the chain contradicts; a strike if one was paid. Their reviews stay open for a person."""
+        entries = list(entries)
+        self.strike(entries)
+        for entry in entries:
+            paid = entry.pays and messages.payment_of(self.context.tx, entry.key) is not None
+            counts = Counts.SPENT if paid and entry.counts is not Counts.FREE else entry.counts
+            now = replace(entry, standing=Standing.DOUBTFUL, why=Why.CONTRADICTED, counts=counts)
+            balances.change(self.context.tx, now)
+            if paid:
+                self._notify(Notice.RECEIPT_SUSPECT, now)
+            elif entry.pays:
+                self._notify(Notice.RECEIPT_FORGED, now)
+                review = reviews.open_for_message(self.context.tx, entry.key)
+                if review is not None:
+                    release_waiting(self.context, review, actor="momo")
+
+    def strike(self, contradicted: Iterable[ChainEntry]) -> None:
+        """Stop paying what does not join for some days, if money that was paid unconfirmed is contradicted."""
+        paid = [
+            one
+            for one in contradicted
+            if one.counts in {Counts.LIMIT, Counts.BOUND} and messages.payment_of(self.context.tx, one.key) is not None
+        ]  # fmt: skip
+        if paid:
+            lasts = line_trust.STRIKE_US if paid[0].home else line_trust.STRIKE_WITHOUT_SMSC_US
+            until = max(self.state.strike_until, self.context.now + lasts)
+            self.state = replace(self.state, strike_until=until)
+            total = sum(one.amount or 0 for one in paid)
+            self._notify(Notice.MONEY_CONTRADICTED, paid[0], struck_minor=total)
+
+    def revive(self, row: Row) -> None:
+        """Let a row that was no rival any more be one again, because a proof leads through it."""
+        balances.put_row(self.context.tx, replace(row, lapsed=False))
+        self.state = replace(self.state, live_rows=self.state.live_rows + 1)
+
+    def append(self, entry: ChainEntry, why: Why) -> None:
+        """Continue the chain with a message that a proof or a person confirmed, free of limits."""
+        before = self.state
+        self.state = line_trust.moved(before, entry, self.context.now)
+        placed = replace(
+            line_trust.placed(before, entry), standing=Standing.ACCEPTED, why=why, doubts=(), counts=Counts.FREE, counts_day=None
+        )  # fmt: skip
+        self._pay(placed, before, joins=True, free=True)
+
+    def accept(self, entry: ChainEntry, why: Why) -> None:
+        """Let a message of the chain that waits pay, free of limits."""
+        self._pay(replace(entry, why=why, counts=Counts.FREE, counts_day=None), self.state, joins=True, free=True)  # fmt: skip
+
+    def win(self, winner: Row, why: Why) -> None:
+        """Make a row the chain of the line: by silence, by a proof, or by a person. The other rows are no rivals any more."""
+        proved = why is not Why.SILENCE
+        balances.lapse_rows(self.context.tx, self.chain, winner.number)
+        live = replace(self.state, live_rows=0 if winner.lapsed else 1)
+        self.state = line_trust.taken_over(live, self.context.now, proved=proved)
+        self._take_row(winner, why, free=proved)
+        self.absorb()
+
+    def pay_waiting(self, confirmed_until: int = -1) -> None:
+        """Let what waits in the chain pay, now that its balance is firm: up to a place free of limits, behind it within them."""
+        for entry in balances.unpaid_of_chain(self.context.tx, self.chain, self.state.base):
+            free = entry.position is not None and entry.position <= confirmed_until
+            if not entry.doubts and entry.key != self.decided:
+                self._pay(entry, self.state, joins=True, free=free)
+
+    def accept_row(self, row: Row) -> None:
+        """Accept a row that a person approved; one that is no rival any more stays beside the chain."""
+        if not row.lapsed:
+            self.win(row, Why.PERSON)
+            return
+        entries = balances.of_row(self.context.tx, row)
+        self.drop_row(row)
+        for entry in entries:
+            self.accept_aside(entry, Why.PERSON)
+
+    def accept_aside(self, entry: ChainEntry, why: Why) -> None:
+        """Accept a message without a place in the chain, free of limits."""
+        entry = replace(
+            entry, standing=Standing.ACCEPTED, why=why, doubts=(), row=None, position=None, counts=Counts.FREE, counts_day=None
+        )  # fmt: skip
+        self._pay(entry, self.state, joins=True, free=True)
+
+    def confirm(self, until: int) -> None:
+        """Confirm what was paid on the chain up to a place."""
+        balances.confirm(self.context.tx, self.chain, self.state.base, until)
+
+    def prove_by(self, entry: ChainEntry) -> None:
+        """Accept the owner's test payment: a proof of the balance before it and of its own."""
+        before, now = self.state, self.context.now
+        if before.balance is not None and entry.before == before.balance:
+            self.confirm(before.position)
+        elif before.balance is not None:
+            balances.spend(self.context.tx, self.chain, now)
+        self.state = line_trust.moved(before, entry, now)
+        placed = replace(line_trust.placed(before, entry), standing=Standing.ACCEPTED, why=Why.PERSON)  # fmt: skip
+        self.state = replace(self.state, provisional=None, proved_at=now, base=self.state.position)
+        self._pay(placed, before, joins=True, free=True)
+        self.absorb()
+
+    # --- rows and notices --------------------------------------------------------------------------
+
+    def _put(self, entry: ChainEntry) -> None:
+        if entry.seq == balances.LATEST:
+            balances.add(self.context.tx, self.chain, entry)
+        else:
+            balances.change(self.context.tx, entry)
+
+    def _notice_foreign(self, entry: ChainEntry) -> None:
+        """Give one notice about a foreign SMSC if its message joins the chain: the network may have a new one."""
+        known = {one.smsc for one in balances.smscs(self.context.tx, self.chain.sim_key)}
+        if entry.smsc is not None and entry.smsc not in known:
+            learn_smsc(self.context, self.chain, entry, SmscSource.NOTICED)
+            self._notify(Notice.SMSC_UNKNOWN, entry)
+
+    def _notify(self, notice: Notice, entry: ChainEntry, **more: Any) -> None:
+        _notify(self.context, notice, entry, **more)
+
+
+class Due(Struct, frozen=True):
+    """What time has brought for a line: rows that the chain has passed, the row that wins, and whether its balance is firm."""
+
+    passed: list[Row]
+    winner: Row | None
+    firm: bool
+
+    @property
+    def is_nothing(self) -> bool:
+        """Whether nothing is to be done."""
+        return not self.passed and self.winner is None and not self.firm
+
+
+def due_of(reader: Reader, chain: Chain, state: LineState, now: int) -> Due:
+    """Return what time has brought for a line."""
+    absences = balances.absences(reader, chain.sim_key, now - USUAL_DAYS * DAY_US)
+
+    @cache
+    def times() -> list[int]:
+        return balances.receipt_times(reader, chain, now - (USUAL_DAYS + 1) * DAY_US)
+
+    def usual(since: int, until: int) -> float:
+        return usual_receipts(times(), since, until - away_for(absences, since, until))
+
+    passed: list[Row] = []
+    winner = None
+    if state.live_rows:
+        found = balances.passed_rows(reader, chain, state, now)
+        passed = [row for row in found if line_trust.is_passed(state, row, now)]
+        newest = line_trust.silent_since(state, balances.newest_rows(reader, chain))
+        if newest is not None:
+            row, since = newest
+            later = balances.later_in_row(reader, row, since)
+            winner = row if line_trust.wins(row, since, later, usual, now) else None
+    firm = state.provisional is not None and line_trust.is_firm_again(
+        state, usual, sum(at >= state.since for at in times()), now
+    )
+    return Due(passed, winner, firm)
 
 
 def _check(context: Context) -> BalanceCheck:
     return BalanceCheck(context.env.config.trust.balance_check)
 
 
-def _limit(context: Context, chain: Chain) -> int:
-    """Return the line's `[trust] unconfirmed_limit`, in minor units.
-
-    `auto` is half of the line's income on a usual day: the mean of the last 14 days, without the present one.
-    """
-    setting = context.env.config.trust.unconfirmed_limit
-    if setting != "auto":
-        return int(setting) * 100
-    today = context.now // DAY_US
-    taken, first_at = balances.taken_between(
-        context.tx, chain, (today - USUAL_DAYS) * DAY_US, today * DAY_US
-    )
-    days = 1 if first_at is None else today - first_at // DAY_US
-    return max(UNCONFIRMED_LEAST_MINOR, taken // days // 2)
-
-
-def _hold_new(
-    context: Context, chain: Chain, line: LineMessages, entry: ChainEntry, arrival: Arrival
-) -> None:
-    """Hold a message and open a review; the transaction that it names waits for the decision if only the balance breaks."""
-    arrived, reading = arrival.message, arrival.reading
-    reason = _reason(entry)
-    stands_for_doubts = reason is ReviewReason.DOUBTFUL_MESSAGE
-    _hold(arrival.outcome, [*([] if stands_for_doubts else [reason]), *entry.doubts])
-    transaction, waits = None, False
-    if isinstance(reading, readings.Payment):
-        transaction, waits = transaction_for(context, arrived, reading)
-    elif isinstance(reading, readings.Reversal):
-        # The receivers that were told of the payment are told that its reversal waits for a person.
-        payment = reversed_payment(context, arrived, reading)
-        transaction = None if payment is None else transactions.paid_by(context.tx, payment.id)
-    untrusted = reason is not ReviewReason.BALANCE_BREAK or bool(entry.doubts)
-    if (
-        transaction is not None
-        and waits
-        and not untrusted
-        and entry.standing is not Standing.REFUTED
-    ):
-        # An untrusted message never changes a transaction. Only a receipt with the balance as its single doubt does.
-        transactions.hold(context.tx, transaction.id, None)
-    if reason is ReviewReason.FOREIGN_SMSC and line.fits(entry):
-        _notify_foreign(context, chain, entry)
-    details = _details(context, chain, line, entry)
-    since = context.now - HOUR_US
-    if _can_share(entry) and balances.doubtful_since(context.tx, chain, since) > FLOOD:
-        _group(context, chain, entry, reason, details)
-        return
-    transaction_id = None if transaction is None else transaction.id
-    joins = entry.standing is Standing.ACCEPTED and isinstance(reading, readings.Reversal)
-    tell = not untrusted or joins
-    open_message_review(context, arrived.id, reason, details, transaction_id, tell=tell)
-
-
 def _hold(outcome: MessageOutcome, reasons: list[str]) -> None:
     outcome.state = MessageState.HELD
     outcome.trusted = False
     outcome.reasons = reasons
-
-
-def _reason(entry: ChainEntry) -> ReviewReason:
-    """Return the reason of the review of a held message."""
-    if entry.why in {Why.FOREIGN, Why.NO_SMSC}:
-        return ReviewReason.FOREIGN_SMSC
-    if entry.why is Why.FIRST:
-        return ReviewReason.FIRST_MESSAGE
-    sound = entry.standing is Standing.ACCEPTED and entry.why is not Why.NO_BALANCE
-    if entry.doubts and (sound or entry.why is Why.DOUBTED):
-        return ReviewReason.DOUBTFUL_MESSAGE
-    return ReviewReason.BALANCE_BREAK
-
-
-def _details(
-    context: Context, chain: Chain, line: LineMessages, entry: ChainEntry
-) -> dict[str, Any]:
-    """Return the facts of a review: why the message is held, and the amount that no message accounts for."""
-    currency = PROVIDERS[chain.provider].currency
-    details: dict[str, Any] = {"why": entry.why}
-    end = line.end
-    if end is not None and end.after is not None and entry.balances_before:
-        gap = entry.balances_before[0] - end.after
-        details["gaps"] = [
-            {"amount": render(gap, currency), "currency": currency, "since_message_id": end.key}
-        ]
-    if entry.doubts:
-        details["doubts"] = list(entry.doubts)
-    if entry.why in {Why.FOREIGN, Why.NO_SMSC}:
-        details |= {"smsc": entry.smsc, "joins": line.fits(entry)}
-    if entry.standing is Standing.UNCONFIRMED:
-        details["limit"] = render(_limit(context, chain), currency)
-    return details
-
-
-def _notify_foreign(context: Context, chain: Chain, entry: ChainEntry) -> None:
-    """Give one notice about a foreign SMSC if its message joins the chain: the network may have a new one."""
-    known = {one.smsc for one in balances.smscs(context.tx, chain.sim_key)}
-    if entry.smsc is not None and entry.smsc not in known:
-        learn_smsc(context, chain, entry, SmscSource.NOTICED)
-        _notify(context, Notice.SMSC_UNKNOWN, entry)
-
-
-def _can_share(entry: ChainEntry) -> bool:
-    """Return whether a decision on the review of a flood reaches a message (`balances.flood`)."""
-    return entry.standing is Standing.HELD and entry.why in {
-        Why.FOREIGN,
-        Why.NO_SMSC,
-        Why.DOUBTED,
-    }
-
-
-def _group(
-    context: Context, chain: Chain, entry: ChainEntry, reason: ReviewReason, details: dict[str, Any]
-) -> None:
-    """Add a message of a flood to the review that the flood shares; open it and give a notice at the first one."""
-    shared = reviews.open_group(context.tx, chain.sim_key)
-    if shared is None:
-        open_message_review(context, entry.key, reason, {"group": 1, **details}, tell=False)
-        _notify(context, Notice.FORGERY_FLOOD, entry)
-        return
-    reviews.add_to_group(context.tx, shared)
-
-
-def decide_flood(context: Context, review: Review, *, genuine: bool) -> int:
-    """Apply a decision on the review of a flood to its other messages; return how many it settled.
-
-    A rejection rejects them all. After an approval they wait for a review of their own.
-    """
-    if "group" not in json.loads(review.details):
-        return 0
-    if genuine:
-        pass_on_flood(context, review)
-        return 0
-    leader = balances.of_message(context.tx, review.message_id)
-    if leader is None:
-        return messages.reject_without_review(context.tx, review.message_id)
-    return balances.refute_flood(context.tx, leader.chain, leader.entry.seq)
-
-
-def pass_on_flood(context: Context, review: Review) -> None:
-    """Open a review of the other messages of a flood, whose review is closed."""
-    old = json.loads(review.details)
-    if "group" not in old:
-        return
-    leader = balances.of_message(context.tx, review.message_id)
-    if leader is None:
-        count, first = messages.without_review(context.tx, review.message_id)
-        if first is not None:
-            details = {"group": count, "doubts": old["doubts"]}
-            open_message_review(context, first, ReviewReason.UNKNOWN_SENDER, details)
-        return
-    count, first = balances.flood(context.tx, leader.chain, leader.entry.seq)
-    following = None if first is None else balances.of_message(context.tx, first)
-    if following is not None:
-        entry = following.entry
-        details = {"group": count, "why": entry.why}
-        open_message_review(context, entry.key, _reason(entry), details, tell=False)
-
-
-def learn_smsc(context: Context, chain: Chain, entry: ChainEntry, source: SmscSource) -> None:
-    """Record the SMSC of a message, and that it is home unless it was only noticed."""
-    if entry.smsc is not None:
-        balances.learn_smsc(context.tx, chain.sim_key, entry.smsc, source, entry.key, context.now)
-        if source is not SmscSource.NOTICED:
-            context.homes.append(entry.smsc)
-
-
-def _act_on_change(
-    context: Context, chain: Chain, before: ChainEntry, entry: ChainEntry, actor: str
-) -> int:
-    """Act on the new standing of an earlier message; return 1 if it was held and is settled now."""
-    if entry.standing is before.standing:
-        balances.change(context.tx, entry)
-        _leave_flood(context, before, entry)
-        return 0
-    paid = messages.payment_of(context.tx, entry.key) is not None
-    if entry.standing is Standing.REFUTED:
-        balances.change(context.tx, entry)
-        _act_on_refuted(context, entry, actor, paid=paid)
-        _leave_flood(context, before, entry)
-        return 1 if entry.why is Why.PERSON and not paid else 0
-    passed = None if paid else _passed(context, chain, entry)
-    balances.change(context.tx, passed or entry)
-    _notify_gap(context, entry)
-    if passed is not None:
-        return _release(context, entry, actor)
-    review = None if paid else reviews.open_for_message(context.tx, entry.key)
-    if review is not None and entry.standing is not Standing.HELD:
-        reviews.set_reason(context.tx, review.id, _reason(entry))
-    _leave_flood(context, before, entry)
-    return 0
-
-
-def _leave_flood(context: Context, before: ChainEntry, entry: ChainEntry) -> None:
-    """Open a review of a held message that a decision on the review of its flood no longer reaches."""
-    if not _can_share(before) or _can_share(entry):
-        return
-    row = messages.get(context.tx, entry.key)
-    is_held = row is not None and row.state is MessageState.HELD
-    if is_held and reviews.open_for_message(context.tx, entry.key) is None:
-        details = {"why": entry.why, **({"doubts": list(entry.doubts)} if entry.doubts else {})}
-        open_message_review(context, entry.key, _reason(entry), details, tell=False)
-
-
-def _act_on_refuted(context: Context, entry: ChainEntry, actor: str, *, paid: bool) -> None:
-    """Notify the operator that a receipt is forged; close its review if an operator decided about its row."""
-    if paid:
-        _notify(context, Notice.RECEIPT_SUSPECT, entry)
-        return
-    if entry.pays:
-        _notify(context, Notice.RECEIPT_FORGED, entry)
-    _release_waiting_for(context, entry.key)
-    if entry.why is not Why.PERSON:
-        return
-    messages.mark_rejected(context.tx, entry.key)
-    review = reviews.open_for_message(context.tx, entry.key)
-    if review is not None:
-        reviews.close(context.tx, review.id, "rejected", by=actor, now=context.now)
-
-
-def judge_without_doubt(context: Context, chain: Chain, entry: ChainEntry) -> bool:
-    """Store the entry of a held message that has fewer doubts now; accept the message and return True if it may pay."""
-    passed = _passed(context, chain, entry)
-    balances.change(context.tx, passed or entry)
-    review = reviews.open_for_message(context.tx, entry.key)
-    if passed is not None:
-        released = _release(context, entry, "momo") == 1
-        if released and review is not None:
-            pass_on_flood(context, review)
-        return released
-    if review is not None:
-        reviews.set_reason(context.tx, review.id, _reason(entry))
-    return False
-
-
-def _release(context: Context, entry: ChainEntry, actor: str) -> int:
-    """Accept a held message; return 1 if it paid or took back money."""
-    row = messages.get(context.tx, entry.key)
-    assert row is not None, "an entry belongs to a message"
-    reading = read_again(context, row)
-    if row.state is not MessageState.HELD or not isinstance(reading, Claimed):
-        return 0
-    _release_waiting_for(context, entry.key)
-    review = reviews.open_for_message(context.tx, entry.key)
-    if review is not None:
-        state = "superseded" if actor == "momo" else "approved"
-        reviews.close(context.tx, review.id, state, by=actor, now=context.now)
-    outcome = MessageOutcome(MessageState.NOT_PAYMENT)
-    accept_message(context, StoredMessage.before(row), outcome, reading)
-    messages.record_release(context.tx, row.id, outcome.state, outcome.reasons, outcome.payment_id)
-    return 1
 
 
 def accept_message(
@@ -558,26 +736,21 @@ def accept_message(
         reverse(context, arrived, reading)
 
 
-def handle_known_id(
+def _is_known(
     context: Context,
     arrived: StoredMessage,
     outcome: MessageOutcome,
     reading: readings.Reading,
-    known: ChainContext,
-    *,
-    home: bool,
-) -> list[str] | None:
-    """Compare a message with earlier ones of its transaction ID.
+    known: balances.ChainContext,
+) -> bool:
+    """Return whether a message is a duplicate or a conflict by its transaction ID; `outcome` says so then.
 
-    A foreign, doubted or refuted message occupies no ID: the genuine message with that ID is judged as if it were alone.
-    So does one in an open row that names another balance, because a forger learns ID and amount by a real payment.
-
-    Returns:
-        None if the message is a duplicate or a conflict, and `outcome` says so. Else the doubts that its ID gives.
+    A doubtful message occupies no ID: the genuine message with that ID is judged as if it were alone. So does a candidate
+    that names another balance, because a forger learns ID and amount by a real payment.
     """
     telco_id = own_id(reading)
     if telco_id is None or isinstance(reading, readings.Unreadable):
-        return []
+        return False
     pays = isinstance(reading, readings.Payment)
     payment = None
     if pays and known.has_payment:
@@ -585,72 +758,41 @@ def handle_known_id(
         payment = next((one for one in found if one.provider == arrived.provider), None)
         if payment is not None and is_imported(context.tx, payment):
             # An imported message has no chain entry, so this one gets it. `pay` handles the known ID.
-            return []
-    amount, currency = None, None
-    if reading.amount is not None:
-        amount, currency = reading.amount.minor, reading.amount.currency
-    claim = TransactionClaim(pays, amount, currency, arrived.sim_key)
-    entries = known.same_id[:_SAME_ID_MAX]
+            return False
     after = None if reading.balance is None else reading.balance.minor
-    occupying = [one for one in entries if _occupies(one, after)]
-    first = _first_claim(context, occupying, claim, payment, home=home)
-    if first is None:
-        return []
-    if classify_id_reuse(first.claim, claim) is IdReuse.CONFLICT:
-        if not home:
-            return [Doubt.ID_TAKEN]
-        details = {"message_id": first.key}
+    first = next(
+        (
+            one
+            for one in known.same_id
+            if one.standing is Standing.ACCEPTED
+            or (one.standing is Standing.CANDIDATE and one.after == after)
+        ),
+        None,
+    )
+    amount = None if reading.amount is None else reading.amount.minor
+    if first is not None:
+        same = not pays or (first.pays and first.amount == amount)
+    elif payment is not None and is_proved(context.tx, payment):
+        # After a move of the number to another SIM or source, the number is the line.
+        same = payment.amount_minor == amount and (
+            payment.sim_key == arrived.sim_key
+            or (payment.payment_method_id is not None and payment.payment_method_id == context.line_id)
+        )  # fmt: skip
+    else:
+        return False
+    first_key = payment.message_id if first is None and payment is not None else first.key if first else ""  # fmt: skip
+    if not same:
+        details = {"message_id": first_key}
         if payment is not None:
             details["payment_id"] = payment.id
         _hold(outcome, [ReviewReason.ID_CONFLICT])
         open_message_review(context, arrived.id, ReviewReason.ID_CONFLICT, details)
-        return None
+        return True
     outcome.payment_id = None if payment is None else payment.id
     if pays:
         outcome.state = MessageState.DUPLICATE
-    outcome.reasons = [f"duplicate_of:{outcome.payment_id or first.key}"]
-    return None
-
-
-def _occupies(entry: ChainEntry, after: int | None) -> bool:
-    """Return whether an earlier message may occupy its ID against a message that names this balance."""
-    return entry.standing is Standing.ACCEPTED or entry.after == after
-
-
-class _FirstClaim(Struct, frozen=True):
-    """The claim of an earlier message, and the key of that message."""
-
-    claim: TransactionClaim
-    key: str
-
-
-def _first_claim(
-    context: Context,
-    entries: Iterable[ChainEntry],
-    claim: TransactionClaim,
-    payment: Payment | None,
-    *,
-    home: bool,
-) -> _FirstClaim | None:
-    """Return the earlier claim that occupies a message's ID; None when none does."""
-    found = None
-    for entry in entries:
-        if entry.home and entry.standing is Standing.REFUTED:
-            continue
-        earlier = _FirstClaim(_claim(context, entry, claim.line or ""), entry.key)
-        if earlier.claim == claim and (entry.home or not home):
-            return earlier
-        if entry.standing in {Standing.ACCEPTED, Standing.UNCONFIRMED}:
-            found = earlier
-    if found is None and payment is not None and is_proved(context.tx, payment):
-        # After a move of the number to another SIM or source, the number is the line.
-        moved = (
-            payment.payment_method_id is not None and payment.payment_method_id == context.line_id
-        )
-        line = claim.line if moved else payment.sim_key
-        paid = TransactionClaim(True, payment.amount_minor, payment.currency, line)
-        return _FirstClaim(paid, payment.message_id)
-    return found
+    outcome.reasons = [f"duplicate_of:{outcome.payment_id or first_key}"]
+    return True
 
 
 def own_id(reading: readings.Reading) -> str | None:
@@ -665,24 +807,23 @@ def own_id(reading: readings.Reading) -> str | None:
     return normalize_telco_id(reading.telco_id)
 
 
-def _claim(context: Context, first: ChainEntry, line: str) -> TransactionClaim:
-    """Return the claim of the first message with an ID."""
-    row = messages.get(context.tx, first.key)
-    assert row is not None, "an entry belongs to a message"
-    fields = json.loads(row.fields)
-    amount = read_money(fields.get("amount") or "", currency=fields.get("currency"))
-    if amount is None:
-        return TransactionClaim(first.pays, None, None, line)
-    return TransactionClaim(first.pays, amount.minor, amount.currency, line)
+def learn_smsc(context: Context, chain: Chain, entry: ChainEntry, source: SmscSource) -> None:
+    """Record the SMSC of a message, and that it is home unless it was only noticed."""
+    if entry.smsc is not None:
+        balances.learn_smsc(context.tx, chain.sim_key, entry.smsc, source, entry.key, context.now)
+        if source is not SmscSource.NOTICED:
+            context.homes.append(entry.smsc)
 
 
-def _notify_gap(context: Context, entry: ChainEntry) -> None:
-    """Record a notice about the amount that no message accounts for before an accepted message."""
-    if entry.has_gap and entry.standing is Standing.ACCEPTED:
-        _notify(context, Notice.MONEY_MISSING, entry)
+def judge_again_through(line: Line, smsc: str) -> None:
+    """Judge the doubtful messages of a centre that is home now again, in order of time."""
+    since = line.context.now - USUAL_DAYS * DAY_US
+    for entry in balances.doubtful_through(line.context.tx, line.chain, smsc, since):
+        if not entry.doubts:
+            line.take(replace(entry, home=True))
 
 
-def _notify(context: Context, notice: Notice, entry: ChainEntry) -> None:
+def _notify(context: Context, notice: Notice, entry: ChainEntry, **more: Any) -> None:
     payment_id = messages.payment_of(context.tx, entry.key)
     paid = None if payment_id is None else transactions.paid_by(context.tx, payment_id)
     network = context.sim.network
@@ -697,16 +838,19 @@ def _notify(context: Context, notice: Notice, entry: ChainEntry) -> None:
         transaction_id=None if paid is None else paid.id,
         data={
             "gap_minor": entry.gap_minor,
-            "amount_minor": entry.effects[0] if entry.effects else None,
+            "amount_minor": entry.effect,
             "currency": None if provider is None else provider.currency,
             "telco_id": entry.telco_id,
             "smsc": entry.smsc,
+            **more,
         },
     )
 
 
 def apply_decision(context: Context, message_id: str, *, genuine: bool, actor: str) -> int:
-    """Apply an operator's decision to a held message and its row, and judge the later ones again.
+    """Apply an operator's decision to a held message, and to its row.
+
+    Approving a message of a row is a proof of the row. Rejecting one rejects the row: its messages follow from each other.
 
     Returns:
         The number of other held messages that it settled.
@@ -715,45 +859,90 @@ def apply_decision(context: Context, message_id: str, *, genuine: bool, actor: s
     if known is None:
         return 0
     entry, chain = known.entry, known.chain
-    is_first = entry.why is Why.FIRST
-    if entry.standing is Standing.NOTED or (entry.standing is Standing.ACCEPTED and not is_first):
-        if genuine:
-            balances.change(context.tx, replace(entry, doubts=()))
-        return 0
-    if is_first and genuine:
-        proved = replace(entry, doubts=(), why=Why.PERSON)
-        balances.change(context.tx, proved)
-        _release(context, proved, actor)
-        return 0
-    through = [] if genuine else _approved_through(context, chain, entry)
-    also = [message_id, *(one.key for one in through)]
-    if through and entry.smsc is not None:
-        also += balances.tail_beside(context.tx, chain, entry.smsc)
-    line = LineMessages(balances.state(context.tx, chain, entry.time, also=also, foreign=True))
-    if not genuine:
-        line.reject(message_id)
-        if through and entry.smsc is not None:
-            balances.forget_smsc(context.tx, chain.sim_key, entry.smsc)
-            context.homes.remove(entry.smsc)
-            line.distrust(entry.smsc)
-    elif line.approve(message_id) and not entry.home:
-        learn_smsc(context, chain, entry, SmscSource.APPROVED)
-        line.trust(lambda smsc: is_home(smsc, context.homes))
-    line.join_without_route()
-    return apply_line(context, chain, line, actor=actor, decided=message_id)
+    line = Line(context, chain, actor=actor)
+    line.decided = message_id
+    row = None if entry.row is None else balances.row_of(context.tx, entry.row)
+    if genuine and row is not None:
+        line.accept_row(row)
+    elif genuine and entry.standing is Standing.ACCEPTED:
+        line.accept(replace(entry, doubts=()), entry.why)
+        if not entry.doubts:
+            place = -1 if entry.position is None else entry.position
+            line.confirm(place)
+            line.state = replace(line.state, provisional=None, proved_at=context.now)
+            line.pay_waiting(place)
+    elif genuine:
+        _accept_doubtful(line, entry)
+    elif row is not None:
+        entries = balances.of_row(context.tx, row)
+        line.drop_row(row)
+        for one in entries:
+            _reject(line, one)
+    elif entry.standing is not Standing.ACCEPTED:
+        _reject(line, entry)
+    line.save()
+    return line.settled
 
 
-def _approved_through(context: Context, chain: Chain, entry: ChainEntry) -> list[ChainEntry]:
-    """Return the messages taken through an SMSC since an operator's approval made it home."""
-    approved = next(
-        (
-            one
-            for one in balances.smscs(context.tx, chain.sim_key)
-            if one.smsc == entry.smsc and one.source is SmscSource.APPROVED
-        ),
-        None,
-    )
-    return [] if approved is None else balances.accepted_through(context.tx, chain, approved.smsc)
+def _accept_doubtful(line: Line, entry: ChainEntry) -> None:
+    """Accept a doubtful message that a person approved; its centre becomes home if its balance joins."""
+    was_foreign = entry.why is Why.FOREIGN
+    joins = line.state.balance is None or entry.before == line.state.balance
+    if entry.before is not None and (joins or entry.time > line.state.sent_at):
+        if not joins:
+            line.state = line_trust.taken_over(line.state, line.context.now, proved=True)
+        line.append(entry, Why.PERSON)
+        line.absorb()
+    else:
+        line.accept_aside(entry, Why.PERSON)
+    if was_foreign and entry.smsc is not None:
+        learn_smsc(line.context, line.chain, entry, SmscSource.APPROVED)
+        judge_again_through(line, entry.smsc)
+
+
+def _reject(line: Line, entry: ChainEntry) -> None:
+    """Refute a message that an operator rejected, close its review, and tell if its money was paid."""
+    context = line.context
+    refuted = replace(entry, standing=Standing.DOUBTFUL, why=Why.PERSON, row=None, position=None)
+    paid = entry.pays and messages.payment_of(context.tx, entry.key) is not None
+    if paid and entry.counts in {Counts.LIMIT, Counts.BOUND}:
+        refuted = replace(refuted, counts=Counts.SPENT)
+    balances.change(context.tx, refuted)
+    if paid:
+        _notify(context, Notice.RECEIPT_SUSPECT, refuted)
+        return
+    row = messages.get(context.tx, entry.key)
+    if row is not None and row.state is MessageState.HELD:
+        messages.mark_rejected(context.tx, entry.key)
+        line.settled += 1
+    review = reviews.open_for_message(context.tx, entry.key)
+    if review is not None:
+        release_waiting(context, review, actor=line.actor)
+        reviews.close(context.tx, review.id, "rejected", by=line.actor, now=context.now)
+
+
+def decide_flood(context: Context, review: Review, *, genuine: bool) -> int:
+    """Apply a decision on a review that many messages of one untrusted sender share; return how many it settled.
+
+    A rejection rejects them all. After an approval they wait for a review of their own.
+    """
+    if "group" not in json.loads(review.details):
+        return 0
+    if genuine:
+        pass_on_flood(context, review)
+        return 0
+    return messages.reject_without_review(context.tx, review.message_id)
+
+
+def pass_on_flood(context: Context, review: Review) -> None:
+    """Open a review of the other messages of an untrusted sender, whose review is closed."""
+    old = json.loads(review.details)
+    if "group" not in old:
+        return
+    count, first = messages.without_review(context.tx, review.message_id)
+    if first is not None:
+        details = {"group": count, "doubts": old["doubts"]}
+        open_message_review(context, first, ReviewReason(review.reason), details)
 
 
 def accept_reversal(context: Context, row: Message) -> Payment | None:
@@ -790,18 +979,7 @@ def release_waiting(context: Context, review: Review, *, actor: str) -> None:
         )
 
 
-def _release_waiting_for(context: Context, message_id: str) -> None:
-    """Release the transaction that waits for a held message, unless another held message keeps it waiting."""
-    review = reviews.open_for_message(context.tx, message_id)
-    if review is not None:
-        release_waiting(context, review, actor="momo")
-
-
 def _holds(context: Context, review: Review) -> bool:
     """Return whether a review is about a receipt that is held for its balance."""
     known = balances.of_message(context.tx, review.message_id)
-    return (
-        known is not None
-        and known.entry.pays
-        and known.entry.standing in {Standing.HELD, Standing.UNCONFIRMED}
-    )
+    return known is not None and known.entry.pays and known.entry.standing is not Standing.DOUBTFUL

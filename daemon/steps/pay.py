@@ -7,7 +7,7 @@ sent, and the owner decides about the consequences.
 from typing import Any, Final
 
 from daemon.core.ids import payment_id
-from daemon.core.limits import DAY_US, TELCO_CLOCK_AHEAD_US
+from daemon.core.limits import DAY_US, HOUR_US, TELCO_CLOCK_AHEAD_US
 from daemon.core.messages.balance_chain import Standing
 from daemon.core.model import Payment, Reversal, Transaction
 from daemon.core.payments import matching
@@ -24,6 +24,9 @@ from daemon.wire import MessageState, Mode, ReviewReason, TransactionStatus
 from parsers import reading as readings
 from parsers import svc_code
 from parsers.reading import normalize_telco_id
+
+SHARED_FROM: Final = 20
+"""From this many open reviews of one unknown sender in an hour on, further messages share one."""
 
 
 def pay(
@@ -349,6 +352,23 @@ def open_message_review(
         context.env.outbox.review(
             context.tx, about, None, review_id=review_id, reason=reason, now=context.now
         )
+
+
+def review_sender(
+    context: Context, message_id: str, sender: str | None, reason: ReviewReason, doubts: list[str]
+) -> None:
+    """Open a review of a message from a sender, or in a wording, that is not known yet.
+
+    From the 21st open one of the sender within an hour on they share one.
+    """
+    tx, sim_key = context.tx, context.sim.sim_key
+    shared = reviews.open_group(tx, sim_key, sender or "")
+    if shared is not None:
+        reviews.add_to_group(tx, shared)
+        return
+    opened = reviews.open_of_sender_since(tx, sim_key, sender or "", context.now - HOUR_US)
+    details = {**({"group": 1} if opened >= SHARED_FROM else {}), "doubts": doubts}
+    open_message_review(context, message_id, reason, details)
 
 
 def reverse(context: Context, arrived: StoredMessage, read_as: readings.Reversal) -> Payment | None:

@@ -2,7 +2,9 @@
 
 from collections.abc import Iterable
 
-from daemon.core.limits import HOUR_US, MESSAGE_CHARACTERS_MAX
+from msgspec.structs import replace
+
+from daemon.core.limits import MESSAGE_CHARACTERS_MAX
 from daemon.core.messages import trust
 from daemon.core.model import Message
 from daemon.modem.codec import pdu as codec
@@ -15,15 +17,16 @@ from daemon.steps.context import (
     MessageOutcome,
     StoredMessage,
 )
-from daemon.steps.judge import FLOOD, judge_message
-from daemon.steps.pay import open_message_review
+from daemon.steps.judge import judge_message
+from daemon.steps.pay import open_message_review, review_sender
 from daemon.steps.store_parts import Unread
 from daemon.store import journal
 from daemon.store.messages import messages
-from daemon.store.payments import reviews
-from daemon.wire import MessageState, ReviewReason
+from daemon.wire import MessageState, Mode, ReviewReason
 from parsers import reading as readings
+from parsers.money import render
 from parsers.read import provider_of_network, read
+from parsers.svc_code import candidates
 
 
 def process_message(context: Context, whole: JoinedMessage) -> MessageState:
@@ -56,23 +59,34 @@ def process_message(context: Context, whole: JoinedMessage) -> MessageState:
         open_message_review(context, whole.message_id, ReviewReason.AMBIGUOUS_PARTS, {}, tell=False)
     elif not doubts:
         judge = imported_message.keep_imported if context.imported else judge_message
-        judge(context, StoredMessage.now(context, whole, provider), outcome, read_as)
+        arrived = StoredMessage.now(context, whole, provider)
+        if _is_split(whole, read_as):
+            arrived = replace(arrived, split=True)
+        judge(context, arrived, outcome, read_as)
     elif isinstance(read_as, readings.Payment) and not context.imported:
         outcome.state = MessageState.HELD
-        _review_untrusted(context, whole, doubts)
+        if context.mode is Mode.TEST or "sender_is_a_number" not in doubts:
+            # Anybody can send from a number, so that is only listed; the sandbox rehearses the review.
+            reason = ReviewReason.UNKNOWN_SENDER
+            review_sender(context, whole.message_id, whole.last.sender, reason, doubts)
     return _write(context, whole.message_id, whole.body, outcome)
 
 
-def _review_untrusted(context: Context, whole: JoinedMessage, doubts: list[str]) -> None:
-    """Open a review of a message from an untrusted sender; from the 21st open one within an hour on they share one."""
-    tx, sim_key, sender = context.tx, context.sim.sim_key, whole.last.sender
-    shared = reviews.open_group(tx, sim_key, sender)
-    if shared is not None:
-        reviews.add_to_group(tx, shared)
-        return
-    opened = reviews.open_of_sender_since(tx, sim_key, sender, context.now - HOUR_US)
-    details = {**({"group": 1} if opened >= FLOOD else {}), "doubts": doubts}
-    open_message_review(context, whole.message_id, ReviewReason.UNKNOWN_SENDER, details)
+def _is_split(whole: JoinedMessage, read_as: readings.Reading) -> bool:
+    """Return whether no part of a long receipt has both a payment code and the balance.
+
+    The balance then proves nothing about the code: the part with the code may be another sender's.
+    """
+    if not isinstance(read_as, readings.Payment) or read_as.balance is None:
+        return False
+    codes = candidates(read_as.reference or "")
+    if len(whole.parts) == 1 or not codes:
+        return False
+    balance = render(read_as.balance.minor, read_as.balance.currency)
+    return not any(
+        balance in part.text.replace(",", "") and set(codes) <= set(candidates(part.text))
+        for part in whole.parts
+    )
 
 
 def read_message(context: Context, whole: JoinedMessage) -> readings.Reading:

@@ -1,19 +1,15 @@
 """Judge held messages again after a genuine message has confirmed their wording (docs/operators/templates.md).
 
-A message without a chain entry had an untrusted sender then. It is processed as if it came in now, by all rules. A message
-with a chain entry had a known sender: only the doubt about its wording is removed, and it is accepted if no doubt is left.
+Such a message is in no chain. It is processed as if it came in now, by all rules.
 """
 
-import json
 from typing import Final
-
-from msgspec.structs import replace
 
 from daemon.core.model import Message, Review
 from daemon.core.upkeep.clock_check import Times
 from daemon.env import Env
 from daemon.steps.context import Context
-from daemon.steps.judge import UNVERIFIED, judge_without_doubt, pass_on_flood, read_again
+from daemon.steps.judge import pass_on_flood, read_again
 from daemon.steps.process_message import process_message, reload_joined
 from daemon.store.engine import Tx
 from daemon.store.messages import balances, messages
@@ -43,8 +39,6 @@ def rejudge_held(tx: Tx, env: Env, row: Confirmed, times: Times, after: int = 0)
         context = Context.for_message(env, tx, message, times)
         if balances.of_message(tx, message.id) is None:
             _process_again(context, message, review)
-        else:
-            _drop_doubt(context, message, review)
     # Also after a small batch: when a shared review is closed, its other messages get a new one.
     return waiting[-1].seq if waiting else None
 
@@ -59,20 +53,3 @@ def _process_again(context: Context, message: Message, review: Review) -> None:
     pass_on_flood(context, review)
     process_message(context, whole)
     messages.keep_received_at(context.tx, message.id, message.received_at)
-
-
-def _drop_doubt(context: Context, message: Message, review: Review) -> None:
-    """Remove the doubt about the wording. The message stays held if other doubts are left."""
-    reading, details = read_again(context, message), json.loads(review.details)
-    if (
-        UNVERIFIED not in details.get("doubts", ())
-        or not isinstance(reading, Payment | Reversal)
-        or reading.unverified
-    ):
-        return
-    left = [doubt for doubt in details.pop("doubts") if doubt != UNVERIFIED]
-    known = balances.of_message(context.tx, message.id)
-    assert known is not None, "a message without a chain entry is processed again"
-    entry = replace(known.entry, doubts=tuple(left))
-    if not judge_without_doubt(context, known.chain, entry):
-        reviews.set_details(context.tx, review.id, {**details, "doubts": left} if left else details)

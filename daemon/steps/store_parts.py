@@ -1,7 +1,7 @@
 """Store each part of a message as the phone gave it, and find the parts that form one message.
 
 Any sender can send a part under the network's name. So parts join only when their SMSC is the same or both are home, every part
-that claims a position is kept, and an assembly with rivals waits for a minute (docs/shop/concepts.md).
+that claims a position is kept, and an assembly with rivals or swapped parts waits for six seconds (docs/shop/concepts.md).
 
 Encode a text from a source without PDUs as the parts that the network would have sent, marked as synthesised.
 
@@ -44,12 +44,12 @@ from daemon.wire import MessageState, Mode
 from parsers.times import from_us, to_us
 
 PROMPT_SPAN_US: Final = MINUTE_US
-PROMPT_ARRIVAL_US: Final = 5 * SECOND_US
 UNJOINED_MAX: Final = 20
-"""An assembly counts at once when its parts bear SMSC times and arrived within these times, have no rival, and no more home
-parts than this lay unjoined in the last hour."""
-ASSEMBLE_AFTER_US: Final = MINUTE_US
-"""Any other assembly counts after this time, so that its rivals can come."""
+"""An assembly counts at once when its parts bear SMSC times within a minute and arrived in their order, have no rival, and no
+more home parts than this lay unjoined in the last hour."""
+ASSEMBLE_AFTER_US: Final = 6 * SECOND_US
+"""Any other assembly counts after this time, so that its rivals can come. A customer waits at the counter meanwhile: of 1,000
+genuine receipts 26 have swapped parts, and 15 s or more delayed 25 of them."""
 
 DECODED_MAX: Final = 256
 _decoded: dict[str, Deliver] = {}
@@ -236,7 +236,7 @@ def _counts_at_once(
     if context.imported or context.mode is Mode.TEST:
         return True
     arrived = [one.received_at for one in members]
-    if chosen.span_us > PROMPT_SPAN_US or max(arrived) - min(arrived) > PROMPT_ARRIVAL_US:
+    if chosen.span_us > PROMPT_SPAN_US or arrived != sorted(arrived):
         return False
     since = context.now - HOUR_US
     unjoined = messages.count_unjoined(

@@ -71,6 +71,7 @@ COMMANDS: Final[dict[str, Info]] = {
     "lines remove": Info("lines.numbers", "Remove a number", LINES),
     "lines centres": Info("lines.numbers", "Show which service centres are home, and why", LINES),
     "lines trust": Info("lines.numbers", "Accept a held message, and all that waits for it", LINES),
+    "lines wallet": Info("lines.numbers", "Say what the wallet shows", LINES),
     "lines test-payment": Info("lines.numbers", "Name an odd amount for you to pay to a SIM", LINES),
     "lines pin": Info("lines.numbers", "Store the PIN of a SIM, encrypted", LINES),
     "lines acknowledge": Info("lines.numbers", "Acknowledge money that no message explains", LINES),

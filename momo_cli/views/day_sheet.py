@@ -18,7 +18,7 @@ ROWS_MAX: Final = 1000
 _REVIEWS_MAX: Final = 200
 _HELD_MAX: Final = 5
 """The held payments that are named for each wallet."""
-_UNCOUNTED: Final = ("held", "refuted")
+_UNCOUNTED: Final = ("doubtful",)
 """The standings in the balance chain with which a payment is not counted."""
 _ID_SHOWN: Final = 8
 _LABEL: Final = 27

@@ -236,7 +236,7 @@ _SOURCES: Final = {
     "sim": "the SIM's own (AT+CSCA)",
     "test_payment": "brought your test payment",
     "approved": "you approved a message through it",
-    "learned": "home messages confirmed 20 receipts through it, on three days",
+    "proved": "what the wallet showed confirmed messages through it",
     "noticed": "not used before: its messages wait",
 }
 SMSCS_VIEW: Final = view_of(

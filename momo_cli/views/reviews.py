@@ -112,16 +112,9 @@ def review_lines(row: Row, terminal: Terminal) -> list[str]:
 
 def review_question(row: Row) -> str:
     """Return the question before the approval of a message that may be forged."""
-    fields = at(row, "message.fields")
-    balance = money(at(fields, "balance") or row.get("amount"), row.get("currency"))
-    if row.get("reason") == ReviewReason.FOREIGN_SMSC:
-        unknown = at(row, "details.smsc") is None and at(row, "message.smsc") is None
-        what = (
-            "Its service centre is not told"
-            if unknown
-            else "A service centre that this SIM never used"
-        )
-        return f"{what}. Does the wallet hold {balance}? Type YES"
+    balance = money(at(row, "message.fields.balance") or row.get("amount"), row.get("currency"))
+    if row.get("reason") == ReviewReason.BALANCE_BREAK:
+        return f"Have you seen {balance} in the wallet itself? Type YES"
     return "Have you seen this money in the wallet itself, on the phone? Type YES"
 
 

@@ -132,6 +132,13 @@ class Wallet:
         assert done.returncode == 0, done.stdout + done.stderr
         return json.loads(done.stdout)["data"]
 
+    def say_balance(self) -> None:
+        """Say what the wallet shows."""
+        password = self.shop.home / "right"
+        password.write_text("correct horse 42\n", encoding="utf-8")
+        secret = ("--password-file", str(password))
+        self.momo("lines", "wallet", SHOP_NUMBER, _money(self.balance), *secret)
+
     def decide_once(self) -> None:
         """Decide one review correctly by the wallet: the oldest one of a genuine receipt, else of a forgery."""
         password = self.shop.home / "right"
@@ -140,10 +147,19 @@ class Wallet:
             "SELECT r.id, COALESCE(m.body, '') FROM reviews r JOIN messages m ON m.id = r.message_id "
             "WHERE r.state = 'open' ORDER BY r.seq"
         )
-        assert found, "nothing waits for a person"
         genuine = [one for one, body in found if not any(each in body for each in self.forged)]
-        if genuine:
-            secret = ("--password-file", str(password))
+        secret = ("--password-file", str(password))
+        if not found:
+            # A customer shows his message: the network has a new centre.
+            doubtful = self.shop.rows(
+                "SELECT id, COALESCE(body, '') FROM messages WHERE state = 'held' ORDER BY seq"
+            )
+            shown = next(
+                one for one, body in doubtful if not any(each in body for each in self.forged)
+            )
+            [(device,)] = self.shop.rows("SELECT name FROM devices WHERE mode = 'live'")
+            self.momo("lines", "trust", f"{device}:0", "--message", shown, *secret)
+        elif genuine:
             self.momo("review", "approve", genuine[0], "--yes", *secret)
         else:
             self.momo("review", "reject", found[0][0], "--notes", "not in the wallet")
@@ -188,9 +204,8 @@ def in_business(open_wallet: Opener, limit: Limit = "auto") -> Wallet:
     for _ in range(BEFORE):
         wallet.pay(amount=107)
         wallet.settle()
-    # With a limit of 0 the first message waits for the owner's decision.
-    if len(wallet.shop.rows("SELECT 1 FROM payments")) < BEFORE:
-        wallet.decide_once()
+    # The owner says once what the wallet shows, so that the balance is proved.
+    wallet.say_balance()
     wait_until(
         lambda: len(wallet.shop.rows("SELECT 1 FROM payments")) == BEFORE or None,
         SOON_S,

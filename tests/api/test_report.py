@@ -139,7 +139,7 @@ async def test_the_totals_of_one_pass_are_those_of_the_sheet_and_of_its_hours(
     ):
         await api.shop.read(received(api, minor, number, str(reference), minutes=31 * number))
     await api.shop.env.store.write(
-        lambda tx: tx.run("UPDATE line_balances SET standing = 'refuted' WHERE effects = '[900]'")
+        lambda tx: tx.run("UPDATE line_balances SET standing = 'doubtful' WHERE effect_minor = 900")
     )
     local = ChangingClocks() if zone.startswith("one") else ZoneInfo(zone)
     period = Period(*day_sheet.day(STARTED.date(), local))

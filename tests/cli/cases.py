@@ -244,6 +244,12 @@ CASES = {
         ok(samples.METHOD_ROW),
         DOES,
     ),
+    "lines wallet": Case(
+        ("lines", "wallet", samples.METHOD, "214.56", "--password-file", "pw.txt"),
+        ("POST", f"{METHOD}/wallet"),
+        ok(samples.WALLET),
+        DOES,
+    ),
     "claim": Case(("claim", samples.METHOD), ("POST", f"{METHOD}/claim-unplaced"), CLAIMED, DOES),
     "endpoints add": Case(
         ("endpoints", "add", "https://shop.example/hook"),

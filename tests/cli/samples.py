@@ -250,6 +250,21 @@ SIMS: list[dict[str, Any]] = [
         ],
     }
 ]
+WALLET = {
+    "settled": True,
+    "question": None,
+    "sentence": "The wallet shows GHS 214.56: the messages that lead to it are believed from now on.",
+    "balance": "214.56",
+    "untold": "-5.00",
+    "currency": "GHS",
+    "messages": [
+        {
+            "message_id": MESSAGE,
+            "outcome": "paid",
+            "sentence": "GHS 25.00 (93214500001) pays now.",
+        }
+    ],
+}
 TEST_PAYMENT: dict[str, Any] = {
     "amount": "1.37",
     "currency": "GHS",

@@ -89,7 +89,7 @@ def test_unknown_key_names_file_line_and_the_nearest_key() -> None:
 
 def test_unknown_key_near_to_nothing_lists_what_is_known() -> None:
     assert why("[trust]\nzzz = 1") == (
-        "/shop/config.toml, line 2: unknown key zzz; known: balance_check, unconfirmed_limit"
+        "/shop/config.toml, line 2: unknown key zzz; known: balance_check, unconfirmed_limit, phone_limit, phone_breaks"
     )
 
 

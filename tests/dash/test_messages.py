@@ -38,8 +38,7 @@ async def test_the_list_is_filtered_and_a_shown_text_is_in_the_journal(api: Fake
     person = await log_in(api, Role.VIEWER)
     page = (await person.get("/dash/messages?message=held")).text
     assert page.count("/dash/messages/") == 1
-    assert "+233541234567" not in page
-    assert "054 123 4567" in page
+    assert "MobileMony" in page
     path = f"/dash/messages/{await newest(api)}"
     assert "Current Balance" in (await person.get(path)).text
     [shown] = await api.shop.values("SELECT actor FROM events WHERE type = 'messages.shown'")

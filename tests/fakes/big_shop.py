@@ -95,11 +95,11 @@ INSERT INTO transactions (id, mode, origin, status, svc_code, expected_minor, cu
     SELECT {_ID.format("0006")}, 'live', 'request', CASE WHEN n.i < :size - 5 * {WAITING} THEN 'EXPIRED' ELSE 'PENDING' END,
         'A7K2M9', 2500, 'GHS', n.phone, n.title, 'order-' || n.i, '{{}}', 0, 'secret', n.at, :now + 3600000000, 0, 0
     FROM n WHERE {_UNPAID};
-INSERT INTO line_balances (message_seq, sim_seq, provider, at, stored_at, telco_id, pays, effects,
-        after_minor, smsc, home, doubts, standing, why, position, gap_minor)
-    SELECT (SELECT seq FROM messages WHERE id = {_MESSAGE}), 100, 'momo_mtn', n.at, n.at, 90000000000 + n.i || '', 1, '[2500]', n.i * 2500,
-        '+233244500000', 1, '[]', CASE WHEN {_PAID} THEN 'accepted' ELSE 'held' END, 'joins',
-        CASE WHEN {_PAID} THEN n.i * 1024 END, CASE WHEN n.i % 5000 = 2 THEN 700 ELSE 0 END FROM n;
+INSERT INTO line_balances (message_seq, sim_seq, provider, at, stored_at, telco_id, pays, amount_minor, effect_minor,
+        after_minor, smsc, home, doubts, standing, why, opens, position, gap_minor, counts)
+    SELECT (SELECT seq FROM messages WHERE id = {_MESSAGE}), 100, 'momo_mtn', n.at, n.at, 90000000000 + n.i || '', 1, 2500, 2500, n.i * 2500,
+        '+233244500000', 1, '[]', CASE WHEN {_PAID} THEN 'accepted' ELSE 'doubtful' END, 'joins', 0,
+        CASE WHEN {_PAID} THEN n.i * 1024 END, CASE WHEN n.i % 5000 = 2 THEN 700 ELSE 0 END, 0 FROM n;
 INSERT INTO reviews (id, mode, reason, state, message_id, details, created_at)
     SELECT {_ID.format("0007")}, 'live', 'balance_break', CASE WHEN n.i > :size - 5000 THEN 'open' ELSE 'rejected' END,
         {_MESSAGE}, '{{}}', n.at FROM n WHERE n.i % 500 = 499;

@@ -3,6 +3,7 @@
 from uuid import NAMESPACE_OID, uuid5
 
 from daemon.core.messages.balance_chain import Standing, Why
+from daemon.core.messages.line_trust import LineState
 from daemon.core.model import Message
 from daemon.store.engine import Tx
 from daemon.store.messages import balances, messages
@@ -38,10 +39,16 @@ def begin_chain(tx: Tx, sim_key: str, provider: str, balance_minor: int, at: int
         stored_at=at,
         telco_id=None,
         pays=False,
-        effects=(0,),
+        amount=None,
+        effect=0,
         after=balance_minor,
         standing=Standing.ACCEPTED,
-        why=Why.TEST_PAYMENT,
+        why=Why.PERSON,
         position=0,
     )
-    balances.add(tx, Chain(sim_key, provider), entry)
+    chain = Chain(sim_key, provider)
+    balances.add(tx, chain, entry)
+    line = LineState(
+        balance=balance_minor, sent_at=at, moved_at=at, position=0, provisional=None, proved_at=at
+    )
+    balances.put_state(tx, chain, line)

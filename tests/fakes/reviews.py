@@ -16,7 +16,7 @@ from tests.fakes.shop import OWNER, FakeShop
 
 ID = "93214500001"
 PAYER = "+233241234567"
-STRANGER = "+233541234567"
+STRANGER = "MobileMony"
 
 
 async def pay(shop: FakeShop, typed: str | None, telco_id: str = ID, **more: Any) -> None:
@@ -24,7 +24,7 @@ async def pay(shop: FakeShop, typed: str | None, telco_id: str = ID, **more: Any
 
 
 async def forge(shop: FakeShop, typed: str = "food", telco_id: str = "93214500009") -> None:
-    """Send a forged receipt from an ordinary number."""
+    """Send a forged receipt under a name like the network's."""
     text = mtn_receipt(70_000, "KOFI ANTWI BADU", 90_000, typed, telco_id)
     await shop.read_pdus(encode_deliver(STRANGER, text, STARTED, smsc=MTN_SMSC, reference=9))
 

@@ -24,8 +24,11 @@ from daemon.flows.payments import initialize
 from daemon.flows.payments import reconcile as flows_reconcile
 from daemon.runtime.config import Config, Transactions, Trust
 from daemon.runtime.secrets import Vault
+from daemon.steps.context import Context
 from daemon.steps.intake import Ingested
-from daemon.store.engine import Reader
+from daemon.steps.prove import Proof, Question, prove
+from daemon.store.engine import Reader, Tx
+from daemon.store.messages.balances import Chain
 from daemon.store.webhooks import deliveries
 from tests.fakes import new_database
 from tests.fakes.chain import begin_chain
@@ -111,8 +114,25 @@ class FakeShop:
 
     def limit(self, amount: int) -> None:
         """Set `[trust] unconfirmed_limit`."""
-        config = replace(self.env.config, trust=Trust(unconfirmed_limit=amount))
-        self.env = replace(self.env, config=config)
+        self.trust(Trust(unconfirmed_limit=amount))
+
+    def trust(self, settings: Trust) -> None:
+        """Set `[trust]`."""
+        self.env = replace(self.env, config=replace(self.env.config, trust=settings))
+
+    async def says(
+        self, balance_minor: int, answer: Question | None = None, *, ago_s: float = 0
+    ) -> Proof:
+        """Let the owner say what the wallet shows, or showed some time ago."""
+        times = self.env.times()
+        chain = Chain(self.source.sim_key, "momo_mtn")
+        at = times.wall_us - round(ago_s * 1_000_000)
+
+        def job(tx: Tx) -> Proof:
+            context = Context.of_line(self.env, tx, chain.sim_key, times)
+            return prove(context, chain, balance_minor, at=at, answer=answer, actor="socket:0")
+
+        return await self.env.store.write(job)
 
     async def put_number(self, provider: str, method_id: str = METHOD_ID) -> None:
         now = self.clock.now_us()

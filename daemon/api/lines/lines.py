@@ -4,6 +4,7 @@ from typing import Annotated
 
 from msgspec import Struct
 
+from daemon.api.http.auth import needs_operator
 from daemon.api.http.body import read_object, read_object_if_any
 from daemon.api.http.service import Call, Reply, claim, ok, once
 from daemon.api.openapi.describe import answer, bare, described
@@ -22,14 +23,17 @@ from daemon.core.lines.line_json import (
     UpdatedSimAnswer,
 )
 from daemon.core.reading import read, read_uuid
-from daemon.core.shape import DryRun, flat, sample
-from daemon.flows.lines import modems
+from daemon.core.shape import Amount, Currency, DryRun, Id, about, flat, marked, sample
+from daemon.flows.access import users
+from daemon.flows.lines import modems, wallet
 from daemon.flows.lines import payment_methods as method_flow
 from daemon.flows.lines.payment_methods import Claimed, Registered
 from daemon.steps.lines import line_status
+from daemon.steps.prove import Question
 from daemon.store.engine import Reader
 from daemon.store.lines import devices, payment_methods
 from daemon.wire import ErrorCode
+from parsers.money import render as money_text
 
 
 @described("Get the line status", answer(LineStatusAnswer))
@@ -131,6 +135,86 @@ async def delete_method(call: Call) -> Reply:
             call.env, call.caller, call.uuid(ErrorCode.PAYMENT_METHOD_NOT_FOUND)
         )
     )
+
+
+class WalletBody(Struct, frozen=True):
+    """What the wallet shows."""
+
+    balance: Annotated[str, sample("214.56", "the balance that the wallet shows")]
+    at: (
+        Annotated[
+            int,
+            sample(
+                "2026-11-21T08:01:00Z", "when it showed that, of the last 15 minutes; default: now"
+            ),
+            marked(read="time"),
+        ]
+        | None
+    ) = None
+    answer: (
+        Annotated[
+            Question,
+            sample("untold", "the `question` of an earlier answer, to which this is a yes"),
+        ]
+        | None
+    ) = None  # fmt: skip
+    password: Annotated[str, about("the account password"), marked(read="secret")] | None = None
+
+
+class WalletMessage(Struct, frozen=True):
+    """What a proof means for one message."""
+
+    message_id: Id
+    outcome: Annotated[str, sample("paid", "`paid`, `confirmed`, `contradicted` or `waits`")]
+    sentence: Annotated[str, sample("GHS 25.00 (93214500001) pays now.")]
+
+
+class WalletAnswer(Struct, frozen=True):
+    """Whether a balance counts, and what follows from it."""
+
+    settled: Annotated[
+        bool, sample(True, "false: nothing was changed, and `question` must be answered first")
+    ]
+    question: Annotated[str, sample("untold", "`untold`, `left` or `found`")] | None
+    sentence: Annotated[str, sample("The wallet shows GHS 214.56, as the messages say.")]
+    balance: Amount
+    untold: Annotated[str, sample("-5.00", "what no message accounts for")]
+    currency: Currency
+    messages: list[WalletMessage]  # fmt: skip
+
+
+@described(
+    "Say what the wallet shows",
+    answer(WalletAnswer),
+    reads=WalletBody,
+    errors="SESSION_REQUIRED INVALID_PASSWORD TOO_MANY_ATTEMPTS NOT_SET_UP PAYMENT_METHOD_NOT_FOUND METHOD_HAS_NO_SIM",
+    example={"balance": "214.56", "password": "the account password"},
+)
+async def say_wallet(call: Call) -> Reply:
+    """Settle what the messages of a number leave open, by the balance that its wallet shows.
+
+    The messages that lead to it are believed and pay; what they contradict is refuted. For a session or the socket only: the
+    owner, or a manager with his own password.
+    """
+    needs_operator(call.caller)
+    asked, warnings = read(WalletBody, await read_object(call.scope, call.receive))
+    method_id = call.uuid(ErrorCode.PAYMENT_METHOD_NOT_FOUND)
+    await users.confirm(call.env, call.caller, asked.password)
+    proof, currency = await wallet.say_balance(
+        call.env, call.caller, method_id, asked.balance, at=asked.at, answer=asked.answer
+    )
+    found = WalletAnswer(
+        settled=proof.settled,
+        question=proof.question,
+        sentence=str(proof.sentence),
+        balance=money_text(proof.shown_minor, currency),
+        untold=money_text(proof.untold_minor, currency),
+        currency=currency,
+        messages=[
+            WalletMessage(one.message_id, one.outcome, str(one.sentence)) for one in proof.told
+        ],
+    )
+    return ok(found, warnings_meta(warnings))
 
 
 class ClaimBody(Struct, frozen=True):

@@ -1,12 +1,12 @@
 """The messages of one line as entries of a balance chain: the amount that each moved, and the network's numbering.
 
 A message that names the wallet's balance gives two values: the balance after it and, by its amount, the balance before it.
-Two messages join when the *after* of one is the *before* of the other. `daemon.core.messages.balance` has the rules.
+Two messages join when the *after* of one is the *before* of the other. `daemon.core.messages.line_trust` has the rules.
 """
 
 import re
 from collections.abc import Iterable
-from enum import StrEnum
+from enum import IntEnum, StrEnum
 from functools import lru_cache
 from typing import Final
 
@@ -25,38 +25,47 @@ _LEAVES: Final = frozenset(
 class Standing(StrEnum):
     """The position of one message in the chain of its line."""
 
-    NEW = "new"
-    """Not judged yet."""
     ACCEPTED = "accepted"
-    """It is in the chain: its money is believed."""
-    UNCONFIRMED = "unconfirmed"
-    """It came by a home SMSC and is in an open row beside the chain, after a break."""
-    HELD = "held"
-    """It waits, and is in no row: a foreign SMSC, a doubt, or no balance."""
-    REFUTED = "refuted"
-    """The chain continued without it, or an operator rejected it."""
-    NOTED = "noted"
-    """It names no balance and pays nothing; it may account for a change of the balance."""
+    """It is in the chain: its balance is believed. Its money pays, or waits above a limit."""
+    CANDIDATE = "candidate"
+    """It may be genuine, and it does not join the believed balance: it is in a row beside the chain."""
+    DOUBTFUL = "doubtful"
+    """It is no candidate, or it was contradicted or rejected. It changes nothing for another message."""
 
 
 class Why(StrEnum):
     """The deciding reason of a standing."""
 
     JOINS = "joins"
-    FILLS_GAP = "fills_gap"
-    BETWEEN = "between"
-    CONFIRMED = "confirmed"
-    TEST_PAYMENT = "test_payment"
+    """Its balance before is the believed balance, or one side of a gap in the chain."""
+    PROVED = "proved"
+    """What the wallet showed leads through it."""
+    SILENCE = "silence"
+    """Its row went on while everything else was silent."""
     PERSON = "person"
-    FIRST = "first"
+    """An operator approved or rejected it, or it is the owner's test payment."""
     BREAKS = "breaks"
+    """Its balance joins nothing that is believed."""
     FOREIGN = "foreign"
+    """It came through a service centre that is not home."""
     DOUBTED = "doubted"
-    NO_SMSC = "no_smsc"
-    """Its source does not report the SMSC, and it does not join the end of the chain."""
-    NO_BALANCE = "no_balance"
-    IMPOSSIBLE = "impossible"
+    """Its ID, its time, its fee, its text or its missing balance speaks against it."""
     CONTRADICTED = "contradicted"
+    """The chain runs without a gap over its time in another way."""
+
+
+class Counts(IntEnum):
+    """How the payment of a receipt counts while nothing has confirmed it."""
+
+    FREE = 0
+    LIMIT = 1
+    """To the limit of its day and to the bound between two proofs."""
+    SPENT = 2
+    """To the limit of its day: a proof refuted it, or did not confirm it."""
+    BOUND = 3
+    """To the bound between two proofs."""
+    PHONE = 4
+    """To the daily limit of a source without service centres."""
 
 
 class ChainEntry(Struct, frozen=True, kw_only=True):
@@ -69,21 +78,23 @@ class ChainEntry(Struct, frozen=True, kw_only=True):
         stored_at: Time stored.
         telco_id: The network's transaction ID; None if the message has none.
         pays: It is a receipt.
-        effects: Its possible changes of the balance, the likeliest first, in minor units and signed; empty when the
-            message cannot be read.
+        amount: The money received, in minor units; None unless it pays.
+        effect: Its change of the balance, in minor units and signed; None when it names none.
         after: The balance it names; None when it names none.
         smsc: The SMSC that forwarded it; None when the PDU names none.
         home: That SMSC is a home SMSC of the SIM.
         doubts: Reasons against it besides its SMSC and its balance; it does not pay by itself while it has one.
         standing: Its position.
         why: The reason for its standing.
-        row: Of a message in an open row: the key of the row's first message.
+        row: Of a candidate: the number of its row.
+        opens: It opened a row.
         position: Its place in the chain, or in its row; None beside them, as for a late message that fills a gap.
         gap_left: The balance before the gap in front of it, in minor units; None without a gap.
         gap_left_at: The time of that balance.
         gap_minor: The amount of the gap that no message accounts for: positive for money that came in, negative for money
             that left. 0 without a gap; None when there was nothing to compare with.
-        unconfirmed_day: The day (since 1970) on which it paid before its row was confirmed.
+        counts: How its payment counts.
+        counts_day: The day (since 1970) to which its payment counts; None when it counts to none.
     """
 
     key: str
@@ -92,19 +103,22 @@ class ChainEntry(Struct, frozen=True, kw_only=True):
     stored_at: int
     telco_id: str | None
     pays: bool
-    effects: tuple[int, ...]
+    amount: int | None
+    effect: int | None
     after: int | None
     smsc: str | None = None
     home: bool = True
     doubts: tuple[str, ...] = ()
-    standing: Standing = Standing.NEW
-    why: Why = Why.JOINS
-    row: str | None = None
+    standing: Standing = Standing.DOUBTFUL
+    why: Why = Why.DOUBTED
+    row: int | None = None
+    opens: bool = False
     position: int | None = None
     gap_left: int | None = None
     gap_left_at: int | None = None
     gap_minor: int | None = None
-    unconfirmed_day: int | None = None
+    counts: Counts = Counts.FREE
+    counts_day: int | None = None
 
     @property
     def time(self) -> int:
@@ -112,23 +126,14 @@ class ChainEntry(Struct, frozen=True, kw_only=True):
         return min(self.at, self.stored_at)
 
     @property
-    def balances_before(self) -> tuple[int, ...]:
-        """The possible balances before it, the likeliest first; empty when the message does not give them."""
-        after = self.after
-        return () if after is None else tuple(after - effect for effect in self.effects)
+    def before(self) -> int | None:
+        """The balance before it; None when the message does not give it."""
+        return None if self.after is None or self.effect is None else self.after - self.effect
 
     @property
     def has_gap(self) -> bool:
         """Whether an amount before it is not accounted for."""
         return bool(self.gap_minor) and self.gap_left is not None
-
-    def gives_up_place(self, now: "ChainEntry") -> bool:
-        """Return whether it has a place in the chain that it has no longer when it is judged as `now`."""
-        return (
-            self.standing is Standing.ACCEPTED
-            and self.position is not None
-            and (now.standing is not Standing.ACCEPTED or now.position != self.position)
-        )
 
 
 class Absence(Struct, frozen=True):
@@ -139,36 +144,32 @@ class Absence(Struct, frozen=True):
 
 
 def is_in_chain(reading: readings.Reading) -> bool:
-    """Return whether a trusted message is part of the chain: promotions and one-time passwords are not."""
-    if isinstance(reading, readings.NotPayment):
-        return reading.balance is not None or any(effects_of(reading))
-    return True
+    """Return whether a trusted message is part of the chain: a receipt, a reversal, or what names the wallet's balance."""
+    return isinstance(reading, readings.Payment | readings.Reversal) or (
+        isinstance(reading, readings.NotPayment) and reading.balance is not None
+    )
 
 
-def effects_of(reading: readings.Reading) -> tuple[int, ...]:
-    """Return the possible changes of the balance by a message, the likeliest first, signed, in minor units.
+def effect_of(reading: readings.Reading) -> int | None:
+    """Return the change of the balance by a message, signed, in minor units; None when it cannot be read.
 
-    The balance before a receipt is balance - amount + fee. A debit also takes its fee, and the tax
-    if one is named. For a message that only reports a sum (interest) the direction is unknown.
+    It is one number: several that are tried until one fits would give a forger as many guesses. Money that leaves takes the
+    fee and the tax that the message prints. A message that only reports a sum (interest) reports money that came in.
     """
     if isinstance(reading, readings.Unreadable) or reading.amount is None:
-        return (0,) if isinstance(reading, readings.NotPayment) and not _leaves(reading) else ()
+        reports = isinstance(reading, readings.NotPayment) and not _leaves(reading)
+        return 0 if reports else None
     amount = reading.amount.minor
     fee = 0 if reading.fee is None else reading.fee.minor
-    effects: tuple[int, ...] = (0,)
     if isinstance(reading, readings.Payment):
-        effects = (amount - fee,)
-    elif isinstance(reading, readings.Reversal):
-        effects = (-amount - fee, -amount)
-    elif _leaves(reading):
+        return amount - fee
+    if isinstance(reading, readings.Reversal):
+        return -amount - fee
+    if _leaves(reading):
         tax = read_money(reading.extra.get("tax", ""), currency=reading.amount.currency)
-        taxed = 0 if tax is None else tax.minor
-        effects = (-amount - fee - taxed, -amount - fee, -amount)
-    elif reading.kind is readings.Kind.REVERSAL:
-        effects = (amount, amount + fee, 0)
-    elif reading.kind is readings.Kind.OTHER and reading.balance is not None:
-        effects = (amount, 0, -amount)
-    return tuple(dict.fromkeys(effects))
+        return -amount - fee - (0 if tax is None else tax.minor)
+    comes_in = reading.kind in {readings.Kind.REVERSAL, readings.Kind.OTHER}
+    return amount if comes_in else 0
 
 
 def _leaves(reading: readings.NotPayment) -> bool:

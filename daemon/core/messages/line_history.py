@@ -1,5 +1,6 @@
 """The history of a line: its usual traffic, the times without a modem, and the money that no message accounts for. Pure."""
 
+from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from typing import Final
 
@@ -10,9 +11,7 @@ from daemon.core.messages.balance_chain import Absence, ChainEntry, Standing
 
 USUAL_DAYS: Final = 14
 """The number of days that define the usual traffic of a line."""
-SETTLED_DAYS: Final = 7
-"""From so many days on, the mean of a stretch does not depend on one busy hour."""
-SURROUNDINGS_US: Final = HOUR_US
+WEEK_US: Final = 7 * DAY_US
 FIRST_DAY_ENDS_US: Final = 18 * HOUR_US
 """Ghana's time is UTC."""
 
@@ -25,42 +24,41 @@ def away_for(absences: Iterable[Absence], since: int, until: int) -> int:
     )
 
 
-def usual_receipts(times: Sequence[int], since: int, until: int, now: int) -> float:
+def usual_receipts(times: Sequence[int], since: int, until: int) -> float:
     """Return the number of receipts that a line usually gets between two times.
 
     Args:
         times: The times of the receipts in the chain, oldest first, microseconds; those of the last 15 days are enough.
         since: Start of the stretch.
         until: End of the stretch.
-        now: The present time.
 
     Returns:
-        The mean over the same stretch of the last 14 days. In the first week a stretch may have been busy by chance, so its
-        surroundings count too if they were quieter. On the first day half the pace so far, until 18:00.
+        The mean of the same stretch one and two weeks before: nothing on a weekday on which the shop is usually closed. In
+        the first week the mean of the same stretch of the days before. On the first day half the pace so far, until 18:00.
     """
     if not times or until <= since:
         return 0.0
-    days = min(USUAL_DAYS, (now - times[0]) // DAY_US)
-    if days < 1:
-        # The closing time is not known yet: the silence of the night must not confirm a forged row of the evening.
-        until = min(until, since // DAY_US * DAY_US + FIRST_DAY_ENDS_US)
-        elapsed = max(since - times[0], MINUTE_US)
-        return sum(at < since for at in times) * max(0, until - since) / elapsed / 2
-    usual = _mean(times, since, until, days)
-    if days >= SETTLED_DAYS:
-        return usual
-    length = until - since
-    around = _mean(times, since - SURROUNDINGS_US, until + SURROUNDINGS_US, days)
-    return min(usual, around * length / (length + 2 * SURROUNDINGS_US))
+    since = max(since, until - USUAL_DAYS * DAY_US)
+    total, at = 0.0, since
+    while at < until:
+        end = min(until, at + HOUR_US)
+        total += _usual(times, at, end)
+        at = end
+    return total
 
 
-def _mean(times: Sequence[int], since: int, until: int, days: int) -> float:
-    """Return the mean number of receipts in the same stretch of the last days."""
-    counted = 0
-    for day in range(1, days + 1):
-        start, end = since - day * DAY_US, min(until - day * DAY_US, since)
-        counted += sum(start <= at < end for at in times)
-    return counted / days
+def _usual(times: Sequence[int], since: int, until: int) -> float:
+    """Return the usual number of receipts of a stretch of an hour or less."""
+    first = times[0]
+    for step, most in ((WEEK_US, 2), (DAY_US, 6)):
+        back = [step * n for n in range(1, most + 1) if first <= since - step * n]
+        if back:
+            found = (bisect_left(times, until - by) - bisect_left(times, since - by) for by in back)
+            return sum(found) / len(back)
+    # The closing time is not known yet: the silence of the night must not confirm a forged row of the evening.
+    until = min(until, since // DAY_US * DAY_US + FIRST_DAY_ENDS_US)
+    elapsed = max(since - first, MINUTE_US)
+    return bisect_left(times, since) * max(0, until - since) / elapsed / 2
 
 
 class Unaccounted(Struct, frozen=True):

@@ -20,22 +20,14 @@ _NO_FIELDS: Final = "{}"
 NEIGHBOURS_SHOWN: Final = 2
 """Messages shown on each side."""
 _EXPLANATIONS: Final = {
-    Why.JOINS: "Its balance follows from the balance before it.",
-    Why.FILLS_GAP: "It came late, and its balance fits where a message was missing.",
-    Why.BETWEEN: "It came through an unknown service centre, and the messages before and after it prove its balance.",
-    Why.CONFIRMED: "Its balance did not follow, and the later messages of the line confirmed it.",
-    Why.TEST_PAYMENT: "It is the owner's test payment.",
+    Why.JOINS: "Its balance follows from the believed balance of the line.",
+    Why.PROVED: "What the wallet showed proves it.",
+    Why.SILENCE: "Its balance did not follow, and it went on while everything else was silent.",
     Why.PERSON: "An operator decided.",
-    Why.FIRST: "There is no earlier balance to compare with.",
-    Why.BREAKS: "Its balance does not follow from any message before it. If the following messages continue it, they "
-    "confirm it; if they continue the earlier balance, it is refuted.",
-    Why.FOREIGN: "It came through a service centre that this SIM never used. If the messages before and after it prove "
-    "its balance, it pays by itself after 90 minutes.",
-    Why.NO_SMSC: "Its source does not tell the service centre. Its balance does not follow from the last confirmed one, or too many "
-    "messages waited when it came. It pays by itself when the missing messages arrive.",
-    Why.DOUBTED: "There are other doubts about it, so it waits for an operator.",
-    Why.NO_BALANCE: "It names no balance. If the next message shows that its money came in, it pays by itself.",
-    Why.IMPOSSIBLE: "It names a balance below its own amount.",
+    Why.BREAKS: "Its balance does not follow from the believed balance. If a late message leads to it, or the owner says that "
+    "the wallet shows its balance, it is believed.",
+    Why.FOREIGN: "It came through a service centre that is not home for this SIM. It changes nothing for another message.",
+    Why.DOUBTED: "There are doubts about it, so it changes nothing for another message.",
     Why.CONTRADICTED: "The messages around it follow from each other without it.",
 }
 
@@ -91,7 +83,7 @@ def balance_chain(place: ChainPosition) -> BalanceChainAnswer:
             this=entry.key == place.entry.key,
             transaction_id=entry.telco_id,
             timestamp=timestamp(entry.at),
-            moved=amount_or_none(entry.effects[0] if entry.effects else None, place.currency),
+            moved=amount_or_none(entry.effect, place.currency),
             balance=amount_or_none(entry.after, place.currency),
             standing=entry.standing,
             unaccounted=amount_or_none(entry.gap_minor, place.currency),

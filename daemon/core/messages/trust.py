@@ -21,9 +21,10 @@ REFERENCE_CHARACTERS_MAX: Final = 160
 VARYING_DIGITS: Final = 2
 """The SMSCs of one network are numbered side by side: 1,691 genuine messages came through two that differ in the last
 digit."""
-LEARN_RECEIPTS: Final = 20
-LEARN_DAYS: Final = 3
-"""An SMSC becomes home by itself after this many receipts on this many days, all of them released between home messages."""
+PROVED_MESSAGES: Final = 5
+PROVED_DAYS: Final = 2
+PROVED_PART: Final = 5
+"""An SMSC becomes home after proofs have confirmed so many of its messages on so many days, a fifth of the line's."""
 
 SHIPPED: Final[Mapping[str, tuple[str, ...]]] = {"mtn": (), "telecel": (), "at": ()}
 """The SMSCs by network. Ghana's networks publish none, and no list of another source could be verified, so it is empty."""
@@ -87,8 +88,8 @@ class SmscSource(StrEnum):
     """It brought the owner's test payment."""
     APPROVED = "approved"
     """An operator approved a message through it."""
-    LEARNED = "learned"
-    """It brought many receipts that home messages confirmed."""
+    PROVED = "proved"
+    """What the wallet showed confirmed several of its messages."""
     NOTICED = "noticed"
     """It is foreign, and a notice has been given about it."""
 
@@ -120,40 +121,6 @@ def is_history(sent_at: int | None, line_created_at: int) -> bool:
     return sent_at is not None and sent_at < line_created_at - HISTORY_US
 
 
-class IdReuse(StrEnum):
-    """The classes of a second message with a known transaction ID."""
-
-    DUPLICATE = "duplicate"
-    """The same again: some networks send every message twice."""
-    CONFLICT = "conflict"
-    """Another claim about the same transaction: review `id_conflict`."""
-
-
-class TransactionClaim(Struct, frozen=True):
-    """A message's claim about a transaction.
-
-    Attributes:
-        pays: It says that money came in.
-        amount_minor: The amount moved; None if the message does not name it.
-        currency: ISO 4217 code.
-        line: The merchant number it came to.
-    """
-
-    pays: bool
-    amount_minor: int | None
-    currency: str | None
-    line: str | None
-
-
-def classify_id_reuse(first: TransactionClaim, second: TransactionClaim) -> IdReuse:
-    """Classify the second of two trusted messages with one ID.
-
-    A message that pays nothing never conflicts: a purchase of airtime and the arrival of the airtime share their ID.
-    """
-    same = first == second
-    return IdReuse.DUPLICATE if same or not second.pays else IdReuse.CONFLICT
-
-
 class Doubt(StrEnum):
     """A reason not to trust a message."""
 
@@ -162,22 +129,10 @@ class Doubt(StrEnum):
     ID_OF_ANOTHER_TIME = "id_of_another_time"
     PRINTED_TIME = "printed_time"
     REFERENCE_TOO_LONG = "reference_too_long"
-    ID_TAKEN = "id_taken"
     FEE_TOO_HIGH = "fee_too_high"
-
-
-ROUTE_DOUBTS: Final[frozenset[str]] = frozenset(
-    {
-        Doubt.ID_TOO_LOW,
-        Doubt.ID_TOO_HIGH,
-        Doubt.ID_OF_ANOTHER_TIME,
-        Doubt.PRINTED_TIME,
-        Doubt.ID_TAKEN,
-    }
-)
-"""Doubts about the route: whether the network sent the message at all. Doubts about the typed text are not among them.
-A message with one of these never continues the balance chain.
-"""
+    NO_BALANCE = "no_balance"
+    IMPOSSIBLE_BALANCE = "impossible_balance"
+    REVERSAL_WITHOUT_BALANCE = "reversal_without_balance"
 
 
 class TrustFacts(Struct, frozen=True, kw_only=True):
@@ -221,14 +176,9 @@ def text_doubt(text: str | None) -> Doubt | None:
     return Doubt.REFERENCE_TOO_LONG if long else None
 
 
-def fee_doubt(amount_minor: int, fee_minor: int, *, foreign: bool) -> Doubt | None:
-    """Doubt a receipt with a large fee, and a foreign one with any.
-
-    Who chooses the fee chooses how the balance moves. A foreign receipt is released by its balance alone, so that a fee would
-    let it pay more than came in.
-    """
-    high = fee_minor > 0 if foreign else fee_minor * FEE_PARTS_MIN > amount_minor
-    return Doubt.FEE_TOO_HIGH if high else None
+def fee_doubt(amount_minor: int, fee_minor: int) -> Doubt | None:
+    """Doubt a message with a large fee: who chooses the fee chooses how the balance moves."""
+    return Doubt.FEE_TOO_HIGH if fee_minor * FEE_PARTS_MIN > amount_minor else None
 
 
 def printed_time_doubt(printed_at: int | None, sent_at: int | None) -> Doubt | None:

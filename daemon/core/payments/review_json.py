@@ -15,7 +15,7 @@ from daemon.core.json_values import (
     timestamp,
     timestamp_or_none,
 )
-from daemon.core.messages.balance_chain import Standing
+from daemon.core.messages.balance_chain import Why
 from daemon.core.messages.message_json import (
     BalanceChainAnswer,
     ChainPosition,
@@ -36,7 +36,6 @@ from daemon.core.payments.reviews import (
     Explanation,
     by_itself,
     explain,
-    lacks_smsc,
 )
 from daemon.core.payments.suggestions import Suggestion
 from daemon.core.payments.transaction_json import TransactionListItemAnswer, of_branch
@@ -300,11 +299,9 @@ def explanation(evidence: ReviewEvidence) -> Explanation:
     details, fields = _decode(row.details), _decode(evidence.message.fields)
     case = row.reason
     in_part = request is not None and request[0].status is TransactionStatus.PARTIAL
-    refuted = evidence.place is not None and evidence.place.entry.standing is Standing.REFUTED
+    refuted = evidence.place is not None and evidence.place.entry.why is Why.CONTRADICTED
     if in_part and case == ReviewReason.EXTRA_PAYMENT:
         case = "paid_in_part"
-    elif lacks_smsc(details) and case == ReviewReason.FOREIGN_SMSC:
-        case = "no_smsc"
     elif evidence.payment is None and evidence.message.kind == Kind.REVERSAL:
         case = "reversal"
     elif refuted and case == ReviewReason.BALANCE_BREAK:

@@ -11,7 +11,7 @@ import msgspec
 from msgspec import Struct
 
 from daemon.core.access.callers import Operation
-from daemon.core.messages.balance_chain import ChainEntry, Standing, Why
+from daemon.core.messages.balance_chain import ChainEntry, Standing
 from daemon.core.model import Message, Payment
 from daemon.core.text import Text
 from daemon.wire import MessageState, ReviewReason
@@ -45,8 +45,6 @@ REASONS: Final[Mapping[str, Reason]] = {
     ReviewReason.UNKNOWN_SENDER: _FORGERY,
     ReviewReason.DOUBTFUL_MESSAGE: _FORGERY,
     ReviewReason.BALANCE_BREAK: _FORGERY,
-    ReviewReason.FOREIGN_SMSC: _FORGERY,
-    ReviewReason.FIRST_MESSAGE: _FORGERY,
     ReviewReason.AMBIGUOUS_PARTS: _FORGERY,
     ReviewReason.NO_TELCO_ID: _OF_THE_COUNTER,
     ReviewReason.ID_CONFLICT: _FORGERY,
@@ -61,17 +59,14 @@ OF_MESSAGE: Final = frozenset(
         ReviewReason.UNKNOWN_SENDER,
         ReviewReason.DOUBTFUL_MESSAGE,
         ReviewReason.BALANCE_BREAK,
-        ReviewReason.FOREIGN_SMSC,
-        ReviewReason.FIRST_MESSAGE,
         ReviewReason.AMBIGUOUS_PARTS,
         ReviewReason.NO_TELCO_ID,
         ReviewReason.ID_CONFLICT,
     }
 )
 """Reasons of reviews about a message: only an approval makes a payment of it."""
-CASES: Final = ("forged", "no_smsc", "paid_in_part", "reversal")
+CASES: Final = ("forged", "paid_in_part", "reversal")
 """More exact cases of a reason, with words of their own."""
-_BY_ITSELF: Final = frozenset({Why.BREAKS, Why.FOREIGN, Why.NO_SMSC, Why.NO_BALANCE})
 
 
 def is_history(payment: Payment, message: Message | None) -> bool:
@@ -105,22 +100,14 @@ def by_itself(entry: ChainEntry | None) -> Text:
     Args:
         entry: The entry of the held message in its balance chain; None for anything else.
     """
-    waits = entry is not None and entry.standing in {Standing.HELD, Standing.UNCONFIRMED}
-    if entry is None or not waits or entry.doubts or entry.why not in _BY_ITSELF:
+    if entry is None or entry.standing is Standing.DOUBTFUL or not entry.pays:
         return Text("review.by_itself.never")
-    return Text(f"review.by_itself.{entry.why}")
-
-
-def lacks_smsc(details: Mapping[str, Any]) -> bool:
-    """Return whether the details of a review say that the message's source names no SMSC."""
-    return details.get("smsc", "") is None
+    return Text(f"review.by_itself.{'breaks' if entry.standing is Standing.CANDIDATE else 'limit'}")
 
 
 def explain_opened(facts: Mapping[str, Any]) -> Explanation:
     """Return the texts for the facts of a journal entry `review.opened`."""
-    no_smsc = facts.get("no_smsc") and facts["reason"] == ReviewReason.FOREIGN_SMSC
-    case = "no_smsc" if no_smsc else str(facts["reason"])
-    return explain(case, facts.get("doubts") or ())
+    return explain(str(facts["reason"]), facts.get("doubts") or ())
 
 
 def explain(case: str, doubts: Iterable[str] = (), amount: str = "") -> Explanation:

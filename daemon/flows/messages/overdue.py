@@ -8,7 +8,7 @@ from functools import partial
 from daemon.core.access.callers import Caller, Operation, require
 from daemon.core.errors import FieldError, Refusal, invalid
 from daemon.core.limits import EXPIRE_BATCH, PARTS_MISSING_US
-from daemon.core.messages.balance import HELD_US_MAX
+from daemon.core.messages.line_trust import HELD_US_MAX
 from daemon.core.model import ApprovedPayer
 from daemon.env import Env
 from daemon.steps import confirmed_wordings

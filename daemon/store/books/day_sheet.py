@@ -5,7 +5,6 @@ same order; a message in no chain uses the payment's own time. A wallet is a SIM
 `daemon.store.messages.balances`: the number may move to another SIM, the money does not.
 """
 
-import json
 from typing import Any, Final
 
 from msgspec import Struct
@@ -18,7 +17,7 @@ from daemon.wire import Mode
 
 _PROVIDERS: Final = ", ".join(f"'{name}'" for name in canonical_names())
 _OF_BRANCH: Final = "p.branch_id = (SELECT id FROM branches WHERE name = :branch)"
-_DOUBTED: Final = "x.standing IN ('held', 'refuted')"
+_DOUBTED: Final = "x.standing = 'doubtful'"
 _KIND: Final = f"""
 CASE WHEN {_DOUBTED} THEN 'doubted'
      WHEN p.reversed_at IS NOT NULL THEN 'reversed'
@@ -45,14 +44,10 @@ SELECT COUNT(*), SUM(CASE WHEN moved < 0 THEN -moved ELSE 0 END), SUM(CASE WHEN 
        SUM(CASE WHEN gap > 0 THEN gap ELSE 0 END), SUM(CASE WHEN gap < 0 THEN -gap ELSE 0 END)
 FROM (
     SELECT gap_minor AS gap,
-           CASE WHEN pays = 1 OR effects = '[]' THEN 0
-                WHEN effects NOT LIKE '%,%' THEN CAST(TRIM(effects, '[]') AS BIGINT)
-                -- The message does not say how much of the balance left, so the balances do.
-                ELSE after_minor - COALESCE(LAG(after_minor) OVER (ORDER BY {_FORWARDS}), :opening)
-                     - COALESCE(gap_minor, 0) END AS moved
+           CASE WHEN pays = 1 THEN 0 ELSE COALESCE(effect_minor, 0) END AS moved
     FROM line_balances
     WHERE sim_seq = {SIM} AND provider = :provider AND at >= :since AND at < :until
-      AND standing IN ('accepted', 'noted')
+      AND standing = 'accepted'
 ) movements
 """
 
@@ -150,13 +145,13 @@ def wallet(
     )
     if opening is None:
         row = reader.one(
-            f"SELECT after_minor, effects {_BALANCES} AND at >= :since ORDER BY {_FORWARDS} LIMIT 1",
+            f"SELECT after_minor, effect_minor {_BALANCES} AND at >= :since ORDER BY {_FORWARDS} LIMIT 1",
             {**chain, "since": period.since},
         )
         assert row is not None, "the closing balance is one of these"
         # The wallet's first known message: the balance before it is its balance less its effect.
-        opening = row[0] - next(iter(json.loads(row[1])), 0)
-    moved = reader.one(_MOVED, {**chain, **period.params(opening=opening)})
+        opening = row[0] - (row[1] or 0)
+    moved = reader.one(_MOVED, {**chain, **period.params()})
     assert moved is not None, "an aggregate has one row"
     out, other_in, came_in, went_out = (int(value or 0) for value in moved[1:])
     return Wallet(sim_key, provider, opening, closing, out, other_in, came_in, went_out, fees_minor)

@@ -1,83 +1,83 @@
-"""The balance chain of each line, and the SMSCs of its SIM.
+"""The trust of each line, its balance chain, the rows beside it, and the SMSCs of its SIM.
 
 A chain is keyed by SIM and provider, because the wallet moves with its SIM; a number that is later put on the SIM gets
-the existing chain. `daemon.core.messages.balance` decides about entries; this module stores them.
+the existing chain. `daemon.core.messages.line_trust` decides about entries; this module stores them.
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, Final
 
 import msgspec
 from msgspec import Struct
 
 from daemon.core.limits import DAY_US
-from daemon.core.messages.balance_chain import Absence, ChainEntry, Standing, Why
-from daemon.core.messages.line_history import USUAL_DAYS
+from daemon.core.messages.balance_chain import Absence, ChainEntry, Counts, Standing, Why
+from daemon.core.messages.line_trust import (
+    CANDIDATES_MAX,
+    LAPSED_AFTER_US,
+    SWEPT_MINOR,
+    LineState,
+    Provisional,
+    Row,
+    Used,
+)
 from daemon.core.messages.trust import SmscSource
 from daemon.core.names import canonical_names
 from daemon.store.engine import Reader, Tx
-from daemon.store.rows import SIM, json_rows, number
+from daemon.store.rows import SIM, number
 from daemon.wire import Mode
 
 _MESSAGE: Final = "(SELECT id FROM messages WHERE seq = message_seq)"
-_COLUMNS: Final = (
-    f"seq, {_MESSAGE}, at, stored_at, telco_id, pays, effects, after_minor, smsc, home, doubts, standing, why, row_key, "
-    "position, gap_left_minor, gap_left_at, gap_minor, unconfirmed_day"
-)
+_JUDGED: Final = (
+    "home", "doubts", "standing", "why", "row_number", "opens", "position", "gap_left_minor", "gap_left_at", "gap_minor",
+    "counts", "counts_day",
+)  # fmt: skip
+_COLUMNS: Final = f"seq, {_MESSAGE}, at, stored_at, telco_id, pays, amount_minor, effect_minor, after_minor, smsc, {', '.join(_JUDGED)}"
 _COLUMNS_B: Final = f"b.{_COLUMNS.replace(', ', ', b.')}".replace(f"b.{_MESSAGE}", "m.id")
 _OF_MESSAGE: Final = "message_seq = (SELECT seq FROM messages WHERE id = :id)"
 _PROVIDERS: Final = ", ".join(f"'{name}'" for name in canonical_names())
-_LATEST: Final = 1 << 62
+LATEST: Final = 1 << 62
 """The sequence number of a message that is not stored yet: after all stored ones."""
-_effects = msgspec.json.Decoder(tuple[int, ...]).decode
 _doubts = msgspec.json.Decoder(tuple[str, ...]).decode
 _STANDINGS: Final[Mapping[str, Standing]] = {standing.value: standing for standing in Standing}
 _WHYS: Final[Mapping[str, Why]] = {why.value: why for why in Why}
 
 TAIL: Final = 10
-"""Messages at the end of the chain: the last one has the balance, and their IDs are the clock."""
-OPEN_MAX: Final = 200
-"""Most messages of open rows that a decision concerns; older ones wait for an operator."""
-FOREIGN_MAX: Final = 1_000
-"""Most held foreign messages that a decision concerns."""
-_BESIDE_MAX: Final = 50
+"""Messages at the end of the chain whose IDs are the clock."""
+SAME_ID_MAX: Final = 5
+"""Earlier messages with one ID that are compared: a flood may repeat one."""
+GAPS_MAX: Final = 8
+"""Gaps of the chain, the newest first, that a late message may fill."""
+LOOSE_MAX: Final = 1_000
+"""Most messages beside the chain among which a proof looks for a way."""
 _TIMES_MAX: Final = 50_000
+_LOOKED_BACK_US: Final = 14 * DAY_US
+_WAITED_US: Final = DAY_US
+"""A receipt that waits is looked for no longer than so much after its notice is due."""
 
-_OF_LINE: Final = f"FROM line_balances WHERE sim_seq = {SIM} AND provider = :provider"
-_WAITING: Final = f"{_OF_LINE} AND standing IN ('unconfirmed', 'held')"
-"""The condition of the index `line_balances_open`: SQLite uses the index only for a query that repeats it."""
+_LINE: Final = f"sim_seq = {SIM} AND provider = :provider"
+_OF_LINE: Final = f"FROM line_balances WHERE {_LINE}"
+_BESIDE: Final = f"{_OF_LINE} AND standing IN ('candidate', 'doubtful')"
+"""The condition of the index `line_balances_beside`: SQLite uses the index only for a query that repeats it."""
 _NEAREST: Final = (
     f"SELECT * FROM (SELECT {_COLUMNS} {_OF_LINE} AND at <= :at ORDER BY at DESC, seq DESC LIMIT :window) part "
     f"UNION ALL SELECT * FROM (SELECT {_COLUMNS} {_OF_LINE} AND at > :at ORDER BY at, seq LIMIT :window) part"
 )
 _TAIL: Final = (
     f"SELECT * FROM (SELECT {_COLUMNS} {_OF_LINE} AND standing = 'accepted' AND position IS NOT NULL "
-    f"ORDER BY position DESC, seq DESC LIMIT {TAIL}) part "
-    f"UNION ALL SELECT * FROM (SELECT {_COLUMNS} {_WAITING} AND standing = 'unconfirmed' "
-    f"ORDER BY seq DESC LIMIT {OPEN_MAX}) part"
+    f"ORDER BY position DESC, seq DESC LIMIT {TAIL}) part"
 )
 _SAME_ID: Final = (
-    f"SELECT {_COLUMNS} {_OF_LINE} AND telco_id = :telco_id ORDER BY seq LIMIT {OPEN_MAX}"
+    f"SELECT {_COLUMNS} {_OF_LINE} AND telco_id = :telco_id ORDER BY seq LIMIT {SAME_ID_MAX}"
 )
 _KNOWN: Final = (
-    f"SELECT part.*, 'tail' FROM ({_TAIL}) part UNION ALL SELECT part.*, 'same_id' FROM ({_SAME_ID}) part "
+    f"SELECT part.*, 'tail' FROM ({_TAIL}) part UNION ALL SELECT * FROM (SELECT part.*, 'same_id' FROM ({_SAME_ID}) part) part "
     f"UNION ALL SELECT seq{', NULL' * _COLUMNS.count(',')}, 'payment' FROM payments "
     "WHERE telco_transaction_id = :telco_id AND mode = :mode AND double_of IS NULL"
 )
-_STATE: Final = (
-    f"{_TAIL} UNION ALL SELECT * FROM (SELECT {_COLUMNS} {_OF_LINE} AND standing = 'accepted' AND gap_minor <> 0 "
-    f"AND at >= :since ORDER BY at DESC, seq DESC LIMIT {_BESIDE_MAX}) part "
-    f"UNION ALL SELECT * FROM (SELECT {_COLUMNS} {_OF_LINE} AND at >= :day AND at <= :soon AND after_minor IS NULL "
-    f"AND home = 1 AND standing <> 'refuted' ORDER BY at DESC, seq DESC LIMIT {_BESIDE_MAX}) part"
-)
-_FOREIGN: Final = f"SELECT {_COLUMNS} {_WAITING} AND standing = 'held' AND home = 0 ORDER BY seq DESC LIMIT {FOREIGN_MAX}"
-
-_FLOOD: Final = (
-    f"{_WAITING} AND standing = 'held' AND why IN ('foreign', 'no_smsc', 'doubted') AND seq > :after "
-    "AND EXISTS (SELECT 1 FROM messages m WHERE m.seq = line_balances.message_seq AND m.state = 'held' "
-    "AND NOT EXISTS (SELECT 1 FROM reviews r WHERE r.message_id = m.id AND r.state = 'open'))"
-)
+_STATE: Final = LineState.__struct_fields__
+_ROW: Final = "seq, before_minor, after_minor, began_at, grew_at, messages, lapsed"
 
 
 class Chain(Struct, frozen=True):
@@ -98,13 +98,206 @@ class ChainRecord(Struct, frozen=True):
     entry: ChainEntry
 
 
-def tail(reader: Reader, chain: Chain) -> list[ChainEntry]:
-    """Return the end of the chain and the open rows: enough for a message that joins (`Line.is_plain`)."""
-    return [_entry(row) for row in reader.all(_TAIL, chain.params())]
+# --- the state of a line ---------------------------------------------------------------------------
+
+
+def state(reader: Reader, chain: Chain) -> LineState:
+    """Return the trust of a line."""
+    row = reader.one(f"SELECT {', '.join(_STATE)} FROM line_trust WHERE {_LINE}", chain.params())
+    if row is None:
+        return LineState()
+    values = dict(zip(_STATE, row, strict=True))
+    kind = values.pop("provisional")
+    return LineState(provisional=None if kind is None else Provisional(kind), **values)
+
+
+def put_state(tx: Tx, chain: Chain, line: LineState) -> None:
+    """Store the trust of a line."""
+    given = ", ".join(f":{name}" for name in _STATE)
+    changes = ", ".join(f"{name} = excluded.{name}" for name in _STATE)
+    tx.run(
+        f"INSERT INTO line_trust (sim_seq, provider, {', '.join(_STATE)}) VALUES ({SIM}, :provider, {given}) "
+        f"ON CONFLICT (sim_seq, provider) DO UPDATE SET {changes}",
+        chain.params(**{name: getattr(line, name) for name in _STATE}),
+    )
+
+
+def unsettled_chains(reader: Reader) -> list[Chain]:
+    """Return the lines that time may settle: those with a row, and those whose balance is provisional."""
+    rows = reader.all(
+        "SELECT s.sim_key, t.provider FROM line_trust t JOIN sims s ON s.seq = t.sim_seq "
+        "WHERE t.live_rows > 0 OR (t.provisional IS NOT NULL AND t.balance IS NOT NULL)"
+    )
+    return [Chain(*row) for row in rows]
+
+
+def used(reader: Reader, chain: Chain, day: int, proved_at: int) -> Used:
+    """Return what was paid unconfirmed: of a day's limits, and since the last proof."""
+    of = f"(SELECT SUM(amount_minor) {_OF_LINE} AND counts > 0 AND"
+    row = reader.one(
+        f"SELECT {of} counts IN (1, 2) AND counts_day = :day), {of} counts IN (1, 3)), "
+        f"{of} counts = 4 AND counts_day = :day AND stored_at > :proved)",
+        chain.params(day=day, proved=proved_at),
+    )
+    assert row is not None, "a sum has one row"
+    return Used(*(int(value or 0) for value in row))
+
+
+def usual_day(reader: Reader, chain: Chain, today: int) -> tuple[int, int]:
+    """Return the takings of a usual day, in minor units, and its number of receipts: of the last 14 days with receipts."""
+    rows = reader.all(
+        f"SELECT amount_minor, at {_OF_LINE} AND at >= :since AND at < :until AND standing = 'accepted' AND pays = 1 "
+        "AND counts <> 1 AND counts <> 2 AND counts <> 3 ORDER BY at, seq",
+        chain.params(since=today * DAY_US - _LOOKED_BACK_US, until=today * DAY_US),
+    )
+    days = len({at // DAY_US for _, at in rows}) or 1
+    return sum(amount for amount, _ in rows) // days, len(rows) // days
+
+
+def receipt_times(reader: Reader, chain: Chain, since: int) -> list[int]:
+    """Return the times of the receipts in the chain since then, oldest first; texts under a cedi do not count."""
+    rows = reader.all(
+        f"SELECT at {_OF_LINE} AND at >= :since AND standing = 'accepted' AND pays = 1 AND amount_minor >= {SWEPT_MINOR} "
+        f"ORDER BY at, seq LIMIT {_TIMES_MAX}",
+        chain.params(since=since),
+    )
+    return [row[0] for row in rows]
+
+
+def recent_candidates(reader: Reader, chain: Chain) -> list[tuple[int, bool]]:
+    """Return when the newest candidates came, and whether each opened a row: enough to know a flood."""
+    rows = reader.all(
+        f"SELECT stored_at, opens {_BESIDE} AND standing = 'candidate' ORDER BY seq DESC LIMIT {CANDIDATES_MAX + 1}",
+        chain.params(),
+    )
+    return [(at, bool(opens)) for at, opens in rows]
+
+
+# --- rows beside the chain -------------------------------------------------------------------------
+
+
+def add_row(tx: Tx, chain: Chain, entry: ChainEntry, now: int) -> int:
+    """Open a row with a message; return its number."""
+    tx.run(
+        "INSERT INTO line_rows (sim_seq, provider, before_minor, after_minor, began_at, grew_at, messages, lapsed) "
+        f"VALUES ({SIM}, :provider, :before, :after, :at, :now, 1, 0)",
+        chain.params(before=entry.before, after=entry.after, at=entry.time, now=now),
+    )
+    return int(tx.value(f"SELECT MAX(seq) FROM line_rows WHERE {_LINE}", chain.params()))
+
+
+def put_row(tx: Tx, row: Row) -> None:
+    """Store a row that grew."""
+    tx.run(
+        "UPDATE line_rows SET before_minor = :before, after_minor = :after, began_at = :began_at, grew_at = :grew_at, "
+        "messages = :messages, lapsed = :lapsed WHERE seq = :number",
+        {name: getattr(row, name) for name in Row.__struct_fields__},
+    )
+
+
+def remove_row(tx: Tx, row: Row) -> None:
+    """Remove a row whose messages are in the chain, in another row, or doubtful now."""
+    tx.run("DELETE FROM line_rows WHERE seq = :number", {"number": row.number})
+
+
+def join_rows(tx: Tx, first: Row, second: Row, shift: int) -> None:
+    """Put the messages of the second row behind those of the first; its places move by so many."""
+    tx.run(
+        "UPDATE line_balances SET row_number = :first, position = position + :shift WHERE row_number = :second",
+        {"first": first.number, "second": second.number, "shift": shift},
+    )
+
+
+def places(reader: Reader, row: Row) -> tuple[int, int]:
+    """Return the first and the last place in a row."""
+    of = "FROM line_balances WHERE row_number = :number"
+    found = reader.one(
+        f"SELECT (SELECT MIN(position) {of}), (SELECT MAX(position) {of})", {"number": row.number}
+    )
+    assert found is not None, "a row of values"
+    return int(found[0]), int(found[1])
+
+
+def lapse_rows(tx: Tx, chain: Chain, but: int = 0) -> None:
+    """Let the rows of a line be no rivals any more, without the one with this number."""
+    tx.run(
+        f"UPDATE line_rows SET lapsed = 1 WHERE {_LINE} AND lapsed = 0 AND seq <> :number",
+        chain.params(number=but),
+    )
+
+
+def rows_where(reader: Reader, chain: Chain, test: str, **params: Any) -> list[Row]:
+    """Return the rows of a line that pass a test of the WHERE clause and are rivals, the newest 20."""
+    found = reader.all(
+        # With a sum the order uses no index, so that the test does.
+        f"SELECT {_ROW} FROM line_rows WHERE {_LINE} AND lapsed = 0 AND {test} ORDER BY grew_at + 0 DESC, seq DESC LIMIT 20",
+        chain.params(**params),
+    )
+    return [_row(one) for one in found]
+
+
+def newest_rows(reader: Reader, chain: Chain) -> list[Row]:
+    """Return the two rivals that grew last."""
+    found = reader.all(
+        f"SELECT {_ROW} FROM line_rows WHERE {_LINE} AND lapsed = 0 ORDER BY grew_at DESC, seq DESC LIMIT 2",
+        chain.params(),
+    )
+    return [_row(one) for one in found]
+
+
+def passed_rows(reader: Reader, chain: Chain, line: LineState, now: int) -> list[Row]:
+    """Return rows that the chain may have passed long ago (`line_trust.is_passed`)."""
+    return rows_where(
+        reader, chain, "grew_at < :before AND grew_at < :moved", before=now - LAPSED_AFTER_US, moved=line.moved_at
+    )  # fmt: skip
+
+
+def row_of(reader: Reader, row_number: int) -> Row | None:
+    """Return one row."""
+    found = reader.one(f"SELECT {_ROW} FROM line_rows WHERE seq = :number", {"number": row_number})
+    return None if found is None else _row(found)
+
+
+def all_rows(reader: Reader, chain: Chain) -> list[Row]:
+    """Return the rows of a line with the lapsed ones, the rivals first and then the newest."""
+    found = reader.all(
+        f"SELECT {_ROW} FROM line_rows WHERE {_LINE} ORDER BY lapsed, grew_at DESC, seq DESC LIMIT {LOOSE_MAX}",
+        chain.params(),
+    )
+    return [_row(one) for one in found]
+
+
+def live_rows(reader: Reader, chain: Chain) -> int:
+    """Return the number of rows that are rivals."""
+    return int(
+        reader.value(f"SELECT COUNT(*) FROM line_rows WHERE {_LINE} AND lapsed = 0", chain.params())
+    )
+
+
+def of_row(reader: Reader, row: Row) -> list[ChainEntry]:
+    """Return the messages of a row in their order."""
+    rows = reader.all(
+        f"SELECT {_COLUMNS} FROM line_balances WHERE row_number = :number ORDER BY position, seq",
+        {"number": row.number},
+    )
+    return [_entry(one) for one in rows]
+
+
+def later_in_row(reader: Reader, row: Row, since: int) -> int:
+    """Return how many messages of a row came after a time."""
+    return int(
+        reader.value(
+            "SELECT COUNT(*) FROM line_balances WHERE row_number = :number AND stored_at > :since",
+            {"number": row.number, "since": since},
+        )
+    )
+
+
+# --- the messages ----------------------------------------------------------------------------------
 
 
 class ChainContext(Struct, frozen=True):
-    """Stored rows related to an incoming message: the end of its chain (`tail`), and the rows with its transaction ID.
+    """Stored rows related to an incoming message: the end of its chain, and the rows with its transaction ID.
 
     Attributes:
         same_id: The entries of its line with its ID, oldest first.
@@ -119,7 +312,8 @@ class ChainContext(Struct, frozen=True):
 def known(reader: Reader, chain: Chain, mode: Mode, telco_id: str | None) -> ChainContext:
     """Return the stored rows related to a message with this transaction ID (trimmed, upper case), in one statement."""
     if telco_id is None:
-        return ChainContext(tail(reader, chain), [], has_payment=False)
+        tail = [_entry(row) for row in reader.all(_TAIL, chain.params())]
+        return ChainContext(tail, [], has_payment=False)
     rows = reader.all(_KNOWN, chain.params(telco_id=telco_id, mode=mode))
     return ChainContext(
         [_entry(row) for row in rows if row[-1] == "tail"],
@@ -128,35 +322,114 @@ def known(reader: Reader, chain: Chain, mode: Mode, telco_id: str | None) -> Cha
     )
 
 
-def state(
-    reader: Reader, chain: Chain, at: int, *, also: Sequence[str] = (), foreign: bool = False
-) -> list[ChainEntry]:
-    """Return every entry that a decision about a message of this time concerns.
+def gaps(reader: Reader, chain: Chain, since: int) -> list[ChainEntry]:
+    """Return the messages of the chain after a gap since a time, the newest first."""
+    rows = reader.all(
+        f"SELECT {_COLUMNS} {_OF_LINE} AND standing = 'accepted' AND gap_minor <> 0 AND at >= :since "
+        f"ORDER BY at DESC, seq DESC LIMIT {GAPS_MAX}",
+        chain.params(since=since),
+    )
+    return [_entry(row) for row in rows]
 
-    Args:
-        reader: The database.
-        chain: The line.
-        at: Time of the message, microseconds.
-        also: Further messages.
-        foreign: With the held foreign messages.
-    """
-    times = {"since": at - USUAL_DAYS * DAY_US, "day": at - DAY_US, "soon": at + DAY_US}
-    rows = reader.all(_STATE, chain.params(**times))
-    if foreign:
-        rows += reader.all(_FOREIGN, chain.params())
-    found = {row[1]: _entry(row) for row in rows}
-    for key in also:
-        if key not in found and (record := of_message(reader, key)) is not None:
-            found[key] = record.entry
-    return list(found.values())
+
+def of_chain_since(
+    reader: Reader, chain: Chain, stored_since: int, at_least: int
+) -> list[ChainEntry]:
+    """Return the messages of the chain, the newest first: those stored since a time, and at least so many."""
+    rows = reader.all(
+        f"SELECT {_COLUMNS} {_OF_LINE} AND standing = 'accepted' AND position IS NOT NULL ORDER BY position DESC, seq DESC LIMIT 400",
+        chain.params(),
+    )
+    found = [_entry(row) for row in rows]
+    return [one for n, one in enumerate(found) if n < at_least or one.stored_at >= stored_since]
+
+
+def unpaid_of_chain(reader: Reader, chain: Chain, base: int) -> list[ChainEntry]:
+    """Return the receipts of the chain from a place on that wait, oldest first."""
+    rows = reader.all(
+        f"SELECT {_COLUMNS} {_OF_LINE} AND standing = 'accepted' AND position >= :base AND pays = 1 AND EXISTS "
+        "(SELECT 1 FROM messages m WHERE m.seq = message_seq AND m.state = 'held' AND m.payment_id IS NULL) ORDER BY position, seq",
+        chain.params(base=base),
+    )
+    return [_entry(row) for row in rows]
+
+
+def loose(reader: Reader, chain: Chain, since: int) -> list[ChainEntry]:
+    """Return the messages with a balance beside the chain, stored since a time: candidates and doubtful ones."""
+    rows = reader.all(
+        f"SELECT {_COLUMNS} {_BESIDE} AND after_minor IS NOT NULL "
+        f"AND why <> 'person' AND stored_at >= :since ORDER BY seq DESC LIMIT {LOOSE_MAX}",
+        chain.params(since=since),
+    )
+    return [_entry(row) for row in rows]
+
+
+def doubtful_through(reader: Reader, chain: Chain, smsc: str, since: int) -> list[ChainEntry]:
+    """Return the messages that only their service centre makes doubtful, oldest first, stored since a time."""
+    rows = reader.all(
+        f"SELECT {_COLUMNS} {_BESIDE} AND standing = 'doubtful' AND why = 'foreign' AND smsc = :smsc AND stored_at >= :since "
+        f"ORDER BY at, seq LIMIT {LOOSE_MAX}",
+        chain.params(smsc=smsc, since=since),
+    )
+    return [_entry(row) for row in rows]
+
+
+def proved_through(reader: Reader, chain: Chain, smsc: str) -> tuple[int, int, int]:
+    """Return how many messages through a foreign centre proofs confirmed, on how many days, and how many the line had since."""
+    row = reader.one(
+        f"SELECT COUNT(*), COUNT(DISTINCT at / {DAY_US}), MIN(at) {_OF_LINE} AND smsc = :smsc AND home = 0 "
+        "AND standing = 'accepted'",
+        chain.params(smsc=smsc),
+    )
+    assert row is not None, "an aggregate has one row"
+    total = reader.value(
+        f"SELECT COUNT(*) {_OF_LINE} AND standing = 'accepted' AND at >= :since", chain.params(since=row[2] or 0)
+    )  # fmt: skip
+    return int(row[0]), int(row[1]), int(total)
+
+
+def doubtful_count(reader: Reader, chain: Chain, since: int) -> int:
+    """Return how many messages of a line are doubtful since a time, counted up to 1,000."""
+    return int(
+        reader.value(
+            f"SELECT COUNT(*) FROM (SELECT stored_at {_BESIDE} AND standing = 'doubtful' ORDER BY seq DESC LIMIT {LOOSE_MAX}) newest "
+            "WHERE stored_at >= :since",
+            chain.params(since=since),
+        )
+    )
+
+
+def counting(reader: Reader, chain: Chain) -> list[ChainEntry]:
+    """Return the receipts that were paid and that nothing has confirmed."""
+    rows = reader.all(
+        f"SELECT {_COLUMNS} {_OF_LINE} AND counts > 0 AND counts IN (1, 3)", chain.params()
+    )
+    return [_entry(row) for row in rows]
+
+
+def confirm(tx: Tx, chain: Chain, base: int, until: int) -> None:
+    """Confirm what was paid on the chain between two places, both included."""
+    tx.run(
+        f"UPDATE line_balances SET counts = 0, counts_day = NULL WHERE {_LINE} AND counts > 0 AND counts IN (1, 3) AND standing = 'accepted' "
+        "AND position >= :base AND position <= :until",
+        chain.params(base=base, until=until),
+    )
+
+
+def spend(tx: Tx, chain: Chain, before: int) -> None:
+    """Let what was paid until then and was not confirmed count to the limit of its day only; rivals keep counting."""
+    tx.run(
+        f"UPDATE line_balances SET counts = 2 WHERE {_LINE} AND counts > 0 AND counts IN (1, 3) AND stored_at <= :before AND "
+        "(row_number IS NULL OR row_number NOT IN (SELECT seq FROM line_rows WHERE lapsed = 0))",
+        chain.params(before=before),
+    )
 
 
 def has_chain(reader: Reader, sim_key: str) -> bool:
     """Return whether a balance chain of this SIM has begun."""
     return reader.exists(
-        f"SELECT 1 FROM line_balances WHERE sim_seq = {SIM} AND standing = 'accepted' AND position IS NOT NULL LIMIT 1",
-        {"sim_key": sim_key},
-    )
+        f"SELECT 1 FROM line_trust WHERE sim_seq = {SIM} AND balance IS NOT NULL LIMIT 1", {"sim_key": sim_key}
+    )  # fmt: skip
 
 
 def nearest(reader: Reader, chain: Chain, at: int, window: int) -> list[ChainEntry]:
@@ -164,58 +437,9 @@ def nearest(reader: Reader, chain: Chain, at: int, window: int) -> list[ChainEnt
     return [_entry(row) for row in reader.all(_NEAREST, chain.params(at=at, window=window))]
 
 
-def between(reader: Reader, chain: Chain, since: int, until: int) -> list[ChainEntry]:
-    """Return the entries of the chain in a period."""
-    rows = reader.all(
-        f"SELECT {_COLUMNS} {_OF_LINE} AND at >= :since AND at <= :until AND standing = 'accepted'",
-        chain.params(since=since, until=until),
-    )
-    return [_entry(row) for row in rows]
-
-
-def unsettled_chains(reader: Reader, since: int) -> list[Chain]:
-    """Return the lines with an open row or a held foreign message, stored since then: time may settle these."""
-    rows = reader.all(
-        "SELECT DISTINCT s.sim_key, b.provider FROM line_balances b JOIN sims s ON s.seq = b.sim_seq WHERE standing IN ('unconfirmed', 'held') "
-        "AND (standing = 'unconfirmed' OR why IN ('foreign', 'no_smsc')) AND stored_at >= :since",
-        {"since": since},
-    )
-    return [Chain(*row) for row in rows]
-
-
-def receipt_times(reader: Reader, chain: Chain, since: int) -> list[int]:
-    """Return the times of the receipts in the chain since then, oldest first."""
-    rows = reader.all(
-        f"SELECT at {_OF_LINE} AND at >= :since AND standing = 'accepted' AND pays = 1 ORDER BY at, seq LIMIT {_TIMES_MAX}",
-        chain.params(since=since),
-    )
-    return [row[0] for row in rows]
-
-
-def taken_between(reader: Reader, chain: Chain, since: int, until: int) -> tuple[int, int | None]:
-    """Return the sum of the receipts in the chain in a period, in minor units, and the time of the first one."""
-    row = reader.one(
-        "SELECT SUM(CAST(TRIM(effects, '[]') AS BIGINT)), MIN(at) "
-        f"{_OF_LINE} AND at >= :since AND at < :until AND standing = 'accepted' AND pays = 1",
-        chain.params(since=since, until=until),
-    )
-    assert row is not None, "a sum has one row"
-    return int(row[0] or 0), row[1]
-
-
-def paid_unconfirmed(reader: Reader, chain: Chain, day: int) -> int:
-    """Return the amounts received that paid on a day before they were confirmed and are not confirmed yet, in minor units."""
-    return reader.count(
-        "SELECT SUM(p.amount_minor) FROM line_balances b JOIN messages m ON m.seq = b.message_seq "
-        f"JOIN payments p ON p.id = m.payment_id WHERE b.sim_seq = {SIM} AND b.provider = :provider AND b.unconfirmed_day = :day "
-        "AND (b.standing <> 'accepted' OR b.after_minor IS NULL OR b.why = 'first')",
-        chain.params(day=day),
-    )
-
-
 def new_entry(message_id: str, **values: Any) -> ChainEntry:
     """Make the entry of a message that is to be judged; it comes after all stored ones."""
-    return ChainEntry(key=message_id, seq=_LATEST, **values)
+    return ChainEntry(key=message_id, seq=LATEST, **values)
 
 
 def with_id(reader: Reader, chain: Chain, telco_id: str) -> list[ChainEntry]:
@@ -235,19 +459,18 @@ def of_message(reader: Reader, message_id: str) -> ChainRecord | None:
 def add(tx: Tx, chain: Chain, entry: ChainEntry) -> None:
     """Store an entry that was judged."""
     tx.run(
-        "INSERT INTO line_balances (message_seq, sim_seq, provider, at, stored_at, telco_id, pays, "
-        "effects, after_minor, smsc, home, doubts, standing, why, row_key, position, gap_left_minor, gap_left_at, "
-        "gap_minor, unconfirmed_day) "
-        f"VALUES ({number('messages', ':message_id')}, {SIM}, :provider, :at, :stored_at, :telco_id, :pays, "
-        ":effects, :after_minor, :smsc, :home, :doubts, :standing, :why, :row_key, :position, :gap_left_minor, "
-        ":gap_left_at, :gap_minor, :unconfirmed_day)",
+        "INSERT INTO line_balances (message_seq, sim_seq, provider, at, stored_at, telco_id, pays, amount_minor, effect_minor, "
+        f"after_minor, smsc, {', '.join(_JUDGED)}) "
+        f"VALUES ({number('messages', ':message_id')}, {SIM}, :provider, :at, :stored_at, :telco_id, :pays, :amount_minor, "
+        f":effect_minor, :after_minor, :smsc, {', '.join(f':{name}' for name in _JUDGED)})",
         chain.params(
             message_id=entry.key,
             at=entry.at,
             stored_at=entry.stored_at,
             telco_id=entry.telco_id,
             pays=entry.pays,
-            effects=json.dumps(entry.effects),
+            amount_minor=entry.amount,
+            effect_minor=entry.effect,
             after_minor=entry.after,
             smsc=entry.smsc,
             **_judgement(entry),
@@ -266,7 +489,7 @@ def remove(tx: Tx, message_id: str) -> None:
 def forget_rejected(tx: Tx, message_id: str) -> bool:
     """Remove a rejected message from its chain, so that it can be judged anew; return False if it has a place in the chain."""
     tx.run(
-        f"DELETE FROM line_balances WHERE {_OF_MESSAGE} AND standing NOT IN ('accepted', 'unconfirmed', 'candidate')",
+        f"DELETE FROM line_balances WHERE {_OF_MESSAGE} AND standing NOT IN ('accepted', 'candidate')",
         {"id": message_id},
     )
     return of_message(tx, message_id) is None
@@ -275,16 +498,9 @@ def forget_rejected(tx: Tx, message_id: str) -> bool:
 def change(tx: Tx, entry: ChainEntry) -> None:
     """Update the judgement of an entry."""
     tx.run(
-        "UPDATE line_balances SET home = :home, doubts = :doubts, standing = :standing, why = :why, row_key = :row_key, "
-        "position = :position, gap_left_minor = :gap_left_minor, gap_left_at = :gap_left_at, gap_minor = :gap_minor, "
-        f"unconfirmed_day = :unconfirmed_day WHERE {_OF_MESSAGE}",
+        f"UPDATE line_balances SET {', '.join(f'{name} = :{name}' for name in _JUDGED)} WHERE {_OF_MESSAGE}",
         {"id": entry.key, **_judgement(entry)},
     )
-
-
-def clear_position(tx: Tx, message_id: str) -> None:
-    """Take an entry out of its place in the chain, before its new judgement is stored."""
-    tx.run(f"UPDATE line_balances SET position = NULL WHERE {_OF_MESSAGE}", {"id": message_id})
 
 
 def gaps_since(reader: Reader, since: int) -> dict[str, list[ChainEntry]]:
@@ -313,63 +529,17 @@ def acknowledge_gap(tx: Tx, entry: ChainEntry, *, notes: str | None, by: str, no
 
 
 def held_without_notice(reader: Reader, stored_before: int, limit: int) -> list[ChainEntry]:
-    """Return receipts, home or of a source without SMSC, that wait unpaid since before `stored_before`, the oldest first.
+    """Return receipts of the chain and of rows that wait unpaid since before `stored_before`, the oldest first.
 
-    No notice mentioned them yet. Those that share the review of a flood are not among them. Those of the chain wait for a
-    decision: the first one of a line above the limit, and doubted ones.
+    No notice mentioned them yet.
     """
     rows = reader.all(
-        f"SELECT * FROM (SELECT {_COLUMNS} FROM line_balances WHERE standing IN ('unconfirmed', 'held') AND (home = 1 OR why = 'no_smsc') AND pays = 1 "
-        "AND told_at IS NULL AND stored_at <= :before AND unconfirmed_day IS NULL AND (home = 1 OR EXISTS "
-        f"(SELECT 1 FROM reviews r WHERE r.message_id = {_MESSAGE} AND r.state = 'open')) "
-        "ORDER BY stored_at, seq LIMIT :limit) part "
-        f"UNION ALL SELECT * FROM (SELECT {_COLUMNS_B} FROM reviews r JOIN messages m ON m.id = r.message_id "
-        "JOIN line_balances b ON b.message_seq = m.seq WHERE r.state = 'open' AND r.branch_id IS NULL "
-        "AND m.payment_id IS NULL AND b.standing = 'accepted' AND b.pays = 1 AND b.told_at IS NULL AND b.stored_at <= :before "
-        "ORDER BY b.stored_at, b.seq LIMIT :limit) part",
-        {"before": stored_before, "limit": limit},
+        f"SELECT {_COLUMNS_B} FROM line_balances b JOIN messages m ON m.seq = b.message_seq "
+        "WHERE b.standing IN ('accepted', 'candidate') AND b.pays = 1 AND b.told_at IS NULL AND b.stored_at <= :before "
+        f"AND b.stored_at >= :since AND m.state = 'held' AND m.payment_id IS NULL ORDER BY b.stored_at, b.seq LIMIT :limit",
+        {"before": stored_before, "since": stored_before - _WAITED_US, "limit": limit},
     )
-    return sorted((_entry(row) for row in rows), key=lambda one: (one.stored_at, one.seq))
-
-
-def doubtful_since(reader: Reader, chain: Chain, since: int) -> int:
-    """Return the number of messages stored since then that are foreign or doubted, counted up to 200."""
-    return reader.count(
-        f"SELECT COUNT(*) FROM (SELECT why, stored_at {_WAITING} AND standing = 'held' ORDER BY seq DESC "
-        f"LIMIT {OPEN_MAX}) newest WHERE why IN ('foreign', 'no_smsc', 'doubted') AND stored_at >= :since",
-        chain.params(since=since),
-    )
-
-
-def flood(reader: Reader, chain: Chain, after: int) -> tuple[int, str | None]:
-    """Return the number of held foreign and doubted messages after an entry that have no open review, and the first one."""
-    params = chain.params(after=after)
-    first = reader.one(f"SELECT {_MESSAGE}, seq {_FLOOD} ORDER BY seq LIMIT 1", params)
-    if first is None:
-        return 0, None
-    return reader.count(f"SELECT COUNT(*) {_FLOOD}", params), first[0]
-
-
-def refute_flood(tx: Tx, chain: Chain, after: int) -> int:
-    """Refute the messages of `flood`, because an operator rejected their review; return their number."""
-    refuted = 0
-    while batch := tx.all(
-        f"SELECT seq, message_seq {_FLOOD} ORDER BY seq LIMIT {FOREIGN_MAX}",
-        chain.params(after=after),
-    ):
-        numbers = json_rows([row[1] for row in batch])
-        tx.run(
-            "UPDATE line_balances SET standing = 'refuted', why = 'person' "
-            "WHERE message_seq IN (SELECT CAST(value AS BIGINT) FROM json_each(:numbers))",
-            {"numbers": numbers},
-        )
-        tx.run(
-            "UPDATE messages SET state = 'not_payment' "
-            "WHERE seq IN (SELECT CAST(value AS BIGINT) FROM json_each(:numbers))",
-            {"numbers": numbers},
-        )
-        after, refuted = batch[-1][0], refuted + len(batch)
-    return refuted
+    return [_entry(row) for row in rows]
 
 
 def mark_noticed(tx: Tx, message_id: str, now: int) -> None:
@@ -419,38 +589,6 @@ def forget_smsc(tx: Tx, sim_key: str, smsc: str) -> None:
     )
 
 
-def released_through(reader: Reader, chain: Chain, smsc: str) -> tuple[int, int, int]:
-    """Return the receipts through a foreign SMSC that home messages confirmed, their days, and those refuted."""
-    row = reader.one(
-        "SELECT SUM(CASE WHEN why = 'between' THEN 1 ELSE 0 END), "
-        f"COUNT(DISTINCT CASE WHEN why = 'between' THEN at / {DAY_US} END), "
-        f"SUM(CASE WHEN standing = 'refuted' THEN 1 ELSE 0 END) {_OF_LINE} AND smsc = :smsc AND home = 0 AND pays = 1",
-        chain.params(smsc=smsc),
-    )
-    assert row is not None, "a sum has one row"
-    return int(row[0] or 0), int(row[1] or 0), int(row[2] or 0)
-
-
-def accepted_through(reader: Reader, chain: Chain, smsc: str) -> list[ChainEntry]:
-    """Return the messages of the chain and of open rows that came through an SMSC, the newest first."""
-    rows = reader.all(
-        f"SELECT {_COLUMNS} {_OF_LINE} AND smsc = :smsc AND standing IN ('accepted', 'unconfirmed') "
-        f"ORDER BY seq DESC LIMIT {FOREIGN_MAX}",
-        chain.params(smsc=smsc),
-    )
-    return [_entry(row) for row in rows]
-
-
-def tail_beside(reader: Reader, chain: Chain, smsc: str) -> list[str]:
-    """Return the keys of the newest messages of the chain that came through other SMSCs: its end without this one."""
-    rows = reader.all(
-        f"SELECT {_MESSAGE} {_OF_LINE} AND standing = 'accepted' AND position IS NOT NULL "
-        f"AND COALESCE(smsc, '') <> :smsc ORDER BY position DESC, seq DESC LIMIT {TAIL}",
-        chain.params(smsc=smsc),
-    )
-    return [row[0] for row in rows]
-
-
 def expect_test_payment(tx: Tx, sim_key: str, amount_minor: int, expires_at: int) -> None:
     """Record the amount of the owner's test payment; a newer one replaces it."""
     tx.run(
@@ -492,13 +630,21 @@ def _judgement(entry: ChainEntry) -> dict[str, Any]:
         "doubts": json.dumps(entry.doubts),
         "standing": entry.standing,
         "why": entry.why,
-        "row_key": entry.row,
+        "row_number": entry.row,
+        "opens": entry.opens,
         "position": entry.position,
         "gap_left_minor": entry.gap_left,
         "gap_left_at": entry.gap_left_at,
         "gap_minor": entry.gap_minor,
-        "unconfirmed_day": entry.unconfirmed_day,
+        "counts": int(entry.counts),
+        "counts_day": entry.counts_day,
     }
+
+
+def _row(row: tuple[Any, ...]) -> Row:
+    return Row(
+        number=row[0], before=row[1], after=row[2], began_at=row[3], grew_at=row[4], messages=row[5], lapsed=bool(row[6])
+    )  # fmt: skip
 
 
 def _entry(row: tuple[Any, ...]) -> ChainEntry:
@@ -509,17 +655,20 @@ def _entry(row: tuple[Any, ...]) -> ChainEntry:
         stored_at=row[3],
         telco_id=row[4],
         pays=bool(row[5]),
-        effects=_effects(row[6]),
-        after=row[7],
-        smsc=row[8],
-        home=bool(row[9]),
-        doubts=_doubts(row[10]),
-        standing=_STANDINGS[row[11]],
-        why=_WHYS[row[12]],
-        row=row[13],
-        position=row[14],
-        gap_left=row[15],
-        gap_left_at=row[16],
-        gap_minor=row[17],
-        unconfirmed_day=row[18],
+        amount=row[6],
+        effect=row[7],
+        after=row[8],
+        smsc=row[9],
+        home=bool(row[10]),
+        doubts=_doubts(row[11]),
+        standing=_STANDINGS[row[12]],
+        why=_WHYS[row[13]],
+        row=row[14],
+        opens=bool(row[15]),
+        position=row[16],
+        gap_left=row[17],
+        gap_left_at=row[18],
+        gap_minor=row[19],
+        counts=Counts(row[20]),
+        counts_day=row[21],
     )

@@ -214,44 +214,90 @@ CREATE TABLE sms_parts (
 ) STRICT;
 CREATE INDEX sms_parts_by_message ON sms_parts (message_seq, position);
 
--- The balance chain: what each message says about the wallet of its SIM.
+-- The trust of each line: its believed balance. Keyed by (sim_seq, provider): the wallet moves with its SIM.
+CREATE TABLE line_trust (
+    sim_seq         INTEGER NOT NULL REFERENCES sims (seq),
+    provider        TEXT NOT NULL,  -- public
+    balance         INTEGER,                   -- believed, minor units
+    sent_at         INTEGER NOT NULL,          -- latest network time of a message that moved it
+    moved_at        INTEGER NOT NULL,
+    position        INTEGER NOT NULL,
+    base            INTEGER NOT NULL,          -- first place of the chain since another row became it
+    provisional     TEXT CHECK (provisional = 'first' OR provisional = 'swept' OR provisional = 'silence'),  -- public; NULL: firm
+    since           INTEGER NOT NULL,
+    joined          INTEGER NOT NULL,
+    swept_at        INTEGER NOT NULL,
+    gap_left        INTEGER,
+    gap_left_at     INTEGER,
+    split_at        INTEGER,
+    proved_at       INTEGER NOT NULL,
+    strike_until    INTEGER NOT NULL,
+    candidate_at    INTEGER NOT NULL,
+    flood_told_at   INTEGER NOT NULL,
+    live_rows       INTEGER NOT NULL,
+    usual_day       INTEGER NOT NULL,
+    usual_minor     INTEGER NOT NULL,
+    usual_receipts  INTEGER NOT NULL,
+    PRIMARY KEY (sim_seq, provider)
+) STRICT;
+
+-- Rows of candidates beside the chain.
+CREATE TABLE line_rows (
+    seq          INTEGER PRIMARY KEY,
+    sim_seq      INTEGER NOT NULL REFERENCES sims (seq),
+    provider     TEXT NOT NULL,  -- public
+    before_minor INTEGER NOT NULL,             -- the balance before its first message
+    after_minor  INTEGER NOT NULL,             -- the balance after its last message
+    began_at     INTEGER NOT NULL,             -- network time of its first message
+    grew_at      INTEGER NOT NULL,             -- when its last message came
+    messages     INTEGER NOT NULL,
+    lapsed       INTEGER NOT NULL CHECK (lapsed IN (0, 1))
+) STRICT;
+CREATE INDEX line_rows_by_end ON line_rows (sim_seq, provider, lapsed, after_minor);
+CREATE INDEX line_rows_by_start ON line_rows (sim_seq, provider, lapsed, before_minor);
+CREATE INDEX line_rows_by_growth ON line_rows (sim_seq, provider, lapsed, grew_at);
+
+-- What each message says about the wallet of its SIM: the chain, the rows beside it, and doubtful messages.
 CREATE TABLE line_balances (
     seq               INTEGER PRIMARY KEY,
     message_seq       INTEGER NOT NULL UNIQUE REFERENCES messages (seq),
-    sim_seq           INTEGER NOT NULL REFERENCES sims (seq),  -- a chain is keyed by (sim_seq, provider): the wallet moves with its SIM
+    sim_seq           INTEGER NOT NULL REFERENCES sims (seq),
     provider          TEXT NOT NULL,  -- public
     at                INTEGER NOT NULL,        -- SMSC time, else when stored
     stored_at         INTEGER NOT NULL,
     telco_id          TEXT,                    -- public; trimmed, upper case
     pays              INTEGER NOT NULL CHECK (pays IN (0, 1)),
-    effects           TEXT NOT NULL,           -- public; JSON array of signed minor units, the likeliest first
+    amount_minor      INTEGER,                 -- of a receipt
+    effect_minor      INTEGER,                 -- the change of the balance, signed
     after_minor       INTEGER,                 -- the balance in the message
     smsc              TEXT,  -- public
     home              INTEGER NOT NULL CHECK (home IN (0, 1)),  -- the SMSC is a home SMSC of the SIM
     doubts            TEXT NOT NULL,           -- public; JSON array: reasons against it besides its SMSC and its balance
-    standing          TEXT NOT NULL CHECK (standing = 'accepted' OR standing = 'unconfirmed' OR  -- public
-                                           standing = 'held' OR standing = 'refuted' OR standing = 'noted'),
+    standing          TEXT NOT NULL CHECK (standing = 'accepted' OR standing = 'candidate' OR standing = 'doubtful'),  -- public
     why               TEXT NOT NULL,           -- public; the reason for its standing
-    row_key           TEXT,                    -- masked; of an open row beside the chain: the message that began it
+    row_number        INTEGER,                 -- of a candidate: its row
+    opens             INTEGER NOT NULL CHECK (opens IN (0, 1)),
     position          INTEGER,                 -- in the chain or in its row; NULL for a message that filled a gap
     gap_left_minor    INTEGER,                 -- the balance before the gap in front of it
     gap_left_at       INTEGER,
     gap_minor         INTEGER,                 -- the difference before it that no message explains, signed
-    unconfirmed_day   INTEGER,                 -- the day since 1970 on which it paid before its row was confirmed
+    counts            INTEGER NOT NULL,        -- how its payment counts while nothing has confirmed it; 0: it does not
+    counts_day        INTEGER,                 -- the day since 1970 to which it counts
     told_at           INTEGER                  -- when a notice said that it has been held for long
 ) STRICT;
 CREATE INDEX line_balances_by_time ON line_balances (sim_seq, at);
 CREATE INDEX line_balances_by_id ON line_balances (telco_id) WHERE telco_id IS NOT NULL;
 CREATE UNIQUE INDEX line_balances_chain ON line_balances (sim_seq, provider, position)
     WHERE standing = 'accepted' AND position IS NOT NULL;
-CREATE INDEX line_balances_open ON line_balances (sim_seq, provider, standing, seq)
-    WHERE standing IN ('unconfirmed', 'held');
+CREATE INDEX line_balances_beside ON line_balances (sim_seq, provider, standing, seq)
+    WHERE standing IN ('candidate', 'doubtful');
+CREATE INDEX line_balances_rows ON line_balances (row_number, position) WHERE row_number IS NOT NULL;
 CREATE INDEX line_balances_gaps ON line_balances (sim_seq, provider, at)
     WHERE standing = 'accepted' AND gap_minor <> 0;
 CREATE INDEX line_balances_waiting ON line_balances (stored_at)
-    WHERE standing IN ('unconfirmed', 'held') AND (home = 1 OR why = 'no_smsc') AND pays = 1 AND told_at IS NULL;
-CREATE INDEX line_balances_paid_unconfirmed ON line_balances (sim_seq, provider, unconfirmed_day)
-    WHERE unconfirmed_day IS NOT NULL;
+    WHERE standing IN ('accepted', 'candidate') AND pays = 1 AND told_at IS NULL;
+CREATE INDEX line_balances_counting ON line_balances (sim_seq, provider, counts, counts_day)
+    WHERE counts > 0;
 
 -- Unexplained differences of a balance that an operator acknowledged.
 CREATE TABLE gaps_known (
@@ -269,7 +315,7 @@ CREATE TABLE sim_smscs (
     sim_key    TEXT NOT NULL,  -- public
     smsc       TEXT NOT NULL,  -- public
     source     TEXT NOT NULL CHECK (source = 'sim' OR source = 'test_payment' OR source = 'approved' OR  -- public
-                                    source = 'learned' OR source = 'noticed'),
+                                    source = 'proved' OR source = 'noticed'),
     message_id TEXT,                           -- public; the message that showed it
     since      INTEGER NOT NULL,
     PRIMARY KEY (sim_key, smsc)

@@ -190,4 +190,4 @@ def _narrow(conditions: Conditions, wanted: PaymentFilter) -> None:
 
 def _listed(row: tuple[Any, ...]) -> Listed:
     payment, transaction, standing, number = row
-    return Listed(payment, transaction, standing in ("held", "refuted"), number)
+    return Listed(payment, transaction, standing == "doubtful", number)

@@ -10,7 +10,6 @@ from daemon.core.messages.message_json import ChainPosition
 from daemon.core.model import Message, Payment, PaymentMethod, Review, WaitingApproval
 from daemon.core.payments import suggestions
 from daemon.core.payments.review_json import ReviewEvidence
-from daemon.core.payments.reviews import lacks_smsc
 from daemon.store import journal
 from daemon.store.engine import Reader, Tx
 from daemon.store.messages import balances, messages
@@ -62,8 +61,6 @@ def open_review(
     )
     known = details or {}
     doubts = {"doubts": known["doubts"]} if known.get("doubts") else {}
-    if lacks_smsc(known):
-        doubts["no_smsc"] = True
     journal.add(
         tx,
         type="review.opened",
@@ -162,15 +159,13 @@ def open_for_payment(reader: Reader, payment_id: str) -> list[Review]:
     )
 
 
-def open_group(reader: Reader, sim_key: str, sender: str | None = None) -> Review | None:
-    """Return the open review that the messages of a flood on this SIM share: of those in a balance chain, or of an untrusted sender."""
-    of = "NOT EXISTS" if sender else "EXISTS"
-    by = "AND LOWER(m.sender) = LOWER(:sender) " if sender else ""
+def open_group(reader: Reader, sim_key: str, sender: str) -> Review | None:
+    """Return the open review that many messages of an unknown sender on this SIM share."""
     return reader.first(
         Review,
-        f"SELECT r.* FROM reviews r JOIN messages m ON m.id = r.message_id "
-        f"WHERE r.state = 'open' AND r.details LIKE '{{\"group\":%' AND m.sim_key = :sim {by}"
-        f"AND {of} (SELECT 1 FROM line_balances b WHERE b.message_seq = m.seq) ORDER BY r.seq DESC LIMIT 1",
+        "SELECT r.* FROM reviews r JOIN messages m ON m.id = r.message_id "
+        "WHERE r.state = 'open' AND r.details LIKE '{\"group\":%' AND m.sim_key = :sim "
+        "AND LOWER(m.sender) = LOWER(:sender) ORDER BY r.seq DESC LIMIT 1",
         {"sim": sim_key, "sender": sender},
     )
 
@@ -185,7 +180,7 @@ def open_of_sender_since(reader: Reader, sim_key: str, sender: str, since: int) 
     """Return the number of open reviews of an untrusted sender's messages on a SIM, opened since then."""
     return reader.count(
         "SELECT COUNT(*) FROM messages m JOIN reviews r ON r.message_id = m.id WHERE LOWER(m.sender) = LOWER(:sender) "
-        "AND m.sim_key = :sim AND r.state = 'open' AND r.reason = 'unknown_sender' AND r.created_at >= :since",
+        "AND m.sim_key = :sim AND r.state = 'open' AND r.reason IN ('unknown_sender', 'doubtful_message') AND r.created_at >= :since",
         {"sim": sim_key, "sender": sender, "since": since},
     )
 
@@ -337,7 +332,7 @@ def doubtful_of_sender(
     return reader.every(
         Review,
         "SELECT r.* FROM reviews r JOIN messages m ON m.id = r.message_id "
-        "WHERE r.state = 'open' AND r.reason IN ('unknown_sender', 'doubtful_message', 'balance_break', 'foreign_smsc', 'first_message') AND r.payment_id IS NULL "
+        "WHERE r.state = 'open' AND r.reason IN ('unknown_sender', 'doubtful_message') AND r.payment_id IS NULL "
         "AND r.mode = :mode AND m.provider = :provider AND m.sender = :sender AND m.state = 'held' "
         "AND r.seq > :after ORDER BY r.seq LIMIT :limit",
         {

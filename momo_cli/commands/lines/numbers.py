@@ -128,6 +128,47 @@ def _is_at(row: Row, place: Row) -> bool:
     return all(row[name] == place[name] for name in ("device_id", "slot_index"))
 
 
+_YES: Final = {
+    "untold": "Type YES if the wallet really shows that: ",
+    "left": "Type YES if this money left the wallet: ",
+    "found": "Type YES if you see this money in the wallet: ",
+}
+
+
+@command("lines wallet", view=view_of("settled question sentence balance untold currency"))
+def wallet(
+    client: Client,
+    terminal: Terminal,
+    method: str = METHOD,
+    amount: str = argument("AMOUNT", "The balance that the wallet shows, such as 214.56."),
+    answer: str | None = option("QUESTION", "Say yes to this question: untold, left or found."),
+    password_file: str | None = PASSWORD_FILE,
+) -> Answer:
+    """Look into the wallet, on the phone or with *170#, and type its balance. The messages that lead to it are believed and
+    pay; what they contradict is refuted. If nothing that came by SMS leads to it, it asks again. Type it at closing, and
+    whenever momo asks for it. Exit 10: not confirmed.
+
+    Examples:
+        momo lines wallet 0244124567 214.56
+        momo lines wallet 0244124567 214.56 --answer untold --password-file pw.txt
+    """
+    path = path_of(Path.WALLET, id=id_of(client, METHODS, method))
+    password = typed_values.owners_password(terminal, password_file)
+    body = {"balance": amount, "answer": answer, "password": password}
+    reply = client.call("POST", path, body=only_given(body))
+    data = reply.data
+    if not data["settled"] and terminal.human and answer is None:
+        terminal.note(clean(data["sentence"]))
+        if terminal.ask(_YES[data["question"]], "--answer").strip().upper() != "YES":
+            return unchanged()
+        reply = client.call("POST", path, body=only_given({**body, "answer": data["question"]}))
+        data = reply.data
+    told = [f"  {clean(one['sentence'])}" for one in data["messages"]]
+    mark = terminal.tick if data["settled"] else "?"
+    code = exit_codes.OK if data["settled"] else exit_codes.CANCELLED
+    return Answer(*reply.parts, lines=[f"{mark} {clean(data['sentence'])}", *told], exit_code=code)
+
+
 @command("lines list", view=METHODS_VIEW)
 def list_(client: Client) -> Answer:
     """These are the merchant numbers, which receive payments.
@@ -447,7 +488,7 @@ def _rows(reply: Reply) -> Iterator[Row]:
 @command("lines centres", view=SMSCS_VIEW)
 def show_centres(client: Client, terminal: Terminal, sim: str = _SIM) -> Answer:
     """A receipt pays at once only through a home service centre (SMSC), and if its balance follows from the one before.
-    Messages through any other one are foreign: they wait until later messages, or you, prove them.
+    Messages through any other one are foreign: they are only listed until you prove them.
 
     Examples:
         momo lines centres zte-front:0

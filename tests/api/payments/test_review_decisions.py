@@ -30,7 +30,7 @@ async def forged(api: FakeApi) -> str:
         lambda tx: tx.run("UPDATE users SET password_hash = :hash", {"hash": hashed})
     )
     text = mtn_receipt(70_000, "KOFI ANTWI BADU", 90_000, "food", "93214500002")
-    await api.shop.read_pdus(encode_deliver("+233541234567", text, STARTED, smsc=MTN_SMSC))
+    await api.shop.read_pdus(encode_deliver("MobileMony", text, STARTED, smsc=MTN_SMSC))
     return await waiting(api)
 
 

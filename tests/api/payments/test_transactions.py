@@ -6,7 +6,6 @@ from typing import Any
 
 import httpx
 
-from daemon.modem.codec.pdu_encode import encode_deliver
 from daemon.store.engine import READERS
 from tests.fakes.api import PAY_TO, FakeApi
 from tests.fakes.each import each
@@ -167,12 +166,11 @@ async def test_a_request_is_expired_on_read_and_in_filters_before_any_sweep(api:
 async def test_the_open_review_of_a_held_message_that_names_it_is_shown(api: FakeApi) -> None:
     await api.shop.begin_chain()
     request = await api.shop.request(2500)
-    made = mtn(2500, "KOFI ANTWI BADU", 92_500, request.svc_code or "", ID)
-    for pdu in encode_deliver(made.sender, made.text, made.sent_at, smsc="+447000000001"):
-        await api.shop.read_pdus([pdu])
+    api.shop.limit(0)
+    await api.shop.read(mtn(2500, "KOFI ANTWI BADU", 192_500, request.svc_code or "", ID))
     path = f"/v1/transactions/{request.reference}"
     shown = (await api.live.get(path)).json()["data"]
     [review] = (await api.live.get("/v1/reviews")).json()["data"]
-    assert (shown["status"], shown["held_review_id"]) == ("PENDING", review["id"])
+    assert (shown["status"], shown["held_review_id"]) == ("MANUAL_REVIEW", review["id"])
     await api.live.post(f"/v1/reviews/{review['id']}/reject", json={"notes": "forged"})
     assert (await api.live.get(path)).json()["data"]["held_review_id"] is None

@@ -109,7 +109,7 @@ def test_the_held_payments_that_explain_a_difference_are_named(api: FakeApi, mom
     doubted = {
         **samples.REVIEW,
         "amount": "7.50",
-        "balance_chain": {"standing": "held"},
+        "balance_chain": {"standing": "doubtful"},
         "message": {**held["message"], "fields": {}},
     }
     yesterday = {**held["message"], "smsc_ts": "2026-11-19T09:14:00.000Z"}

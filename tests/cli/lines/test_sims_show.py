@@ -43,7 +43,7 @@ def test_each_service_centre_is_shown_with_the_reason(shown: FakeApi, momo: Momo
         ("shipped", "on momo's list"),
         ("test_payment", "brought your test payment"),
         ("approved", "you approved a message through it"),
-        ("learned", "20 receipts through it, on three days"),
+        ("proved", "what the wallet showed"),
     ],
 )
 def test_every_reason_has_words(source: str, why: str, shown: FakeApi, momo: Momo) -> None:

@@ -221,14 +221,10 @@ def test_both_decisions_say_how_many_other_messages_they_settled(api: FakeApi, m
     assert ran.out.endswith("ignored.\n  1 other held message settled with it.\n")
 
 
-def test_a_message_through_a_foreign_service_centre_asks_for_the_balance(
-    api: FakeApi, shop: Shop
-) -> None:
+def test_a_message_that_breaks_the_balance_asks_for_it(api: FakeApi, shop: Shop) -> None:
     details = {"smsc": "+233240000099"}
-    api.on("GET", ONE, ok({**DOUBTFUL, "reason": "foreign_smsc", "details": details}))
-    asked = (
-        b"A service centre that this SIM never used. Does the wallet hold GHS 900.00? Type YES: "
-    )
+    api.on("GET", ONE, ok({**DOUBTFUL, "reason": "balance_break", "details": details}))
+    asked = b"Have you seen GHS 900.00 in the wallet itself? Type YES: "
     code, _out, _shown = on_terminal(shop, [(asked, b"no\n")])
     assert (code, posted(api)) == (10, [])
 

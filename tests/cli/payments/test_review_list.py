@@ -196,7 +196,7 @@ def test_show_of_a_decided_one_says_who_decided(api: FakeApi, momo: Momo) -> Non
 
 FOREIGN: dict[str, Any] = {
     **samples.REVIEW,
-    "reason": "foreign_smsc",
+    "reason": "balance_break",
     "summary": "unknown service centre",
     "why": "The message came through a service centre that this SIM never used.",
     "by_itself": "It pays by itself 90 minutes after the messages around it prove its balance.",

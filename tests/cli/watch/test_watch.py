@@ -432,8 +432,8 @@ def test_a_code_that_a_held_message_names_is_shown_with_its_review() -> None:
     assert f"a message that names this code is held: momo review show {NEAR['id']}" in said
 
 
-def test_the_question_about_a_foreign_message_names_the_balance() -> None:
-    model = opened({**FORGED, "reason": "foreign_smsc"})
+def test_the_question_about_a_balance_names_it() -> None:
+    model = opened({**FORGED, "reason": "balance_break"})
     typed(model, "+")
     said = " ".join(" ".join(shown(model)).split())
-    assert "Does the wallet hold GHS 900.00? Type YES" in said
+    assert "Have you seen GHS 900.00 in the wallet itself? Type YES" in said

@@ -20,7 +20,7 @@ from tests.fakes.rows import AT
 
 def entry(number: int, effect: int, after: int | None, **changes: object) -> ChainEntry:
     plain = ChainEntry(
-        key=f"m{number}", seq=number, at=AT, stored_at=AT, telco_id=f"{number}", pays=True, effects=(effect,),
+        key=f"m{number}", seq=number, at=AT, stored_at=AT, telco_id=f"{number}", pays=True, amount=effect, effect=effect,
         after=after, standing=Standing.ACCEPTED, gap_minor=0,
     )  # fmt: skip
     return replace(plain, **changes)  # fields by name
@@ -31,7 +31,7 @@ def test_two_neighbours_on_each_side_are_shown_in_the_order_of_the_line() -> Non
         4,
         2500,
         70_000,
-        standing=Standing.UNCONFIRMED,
+        standing=Standing.CANDIDATE,
         why=Why.BREAKS,
         doubts=("reference_too_long",),
         gap_minor=None,
@@ -46,11 +46,11 @@ def test_two_neighbours_on_each_side_are_shown_in_the_order_of_the_line() -> Non
         "timestamp": "2026-11-21T08:01:00.123Z",
         "moved": "25.00",
         "balance": "700.00",
-        "standing": "unconfirmed",
+        "standing": "candidate",
         "unaccounted": None,
     }
     assert (shown["standing"], shown["why"], shown["doubts"], shown["currency"]) == (
-        "unconfirmed",
+        "candidate",
         "breaks",
         ["reference_too_long"],
         "GHS",
@@ -58,7 +58,7 @@ def test_two_neighbours_on_each_side_are_shown_in_the_order_of_the_line() -> Non
 
 
 def test_what_cannot_be_read_moved_nobody_knows_how_much() -> None:
-    unread = entry(1, 0, None, effects=(), standing=Standing.NOTED, pays=False)
+    unread = replace(entry(1, 0, None, standing=Standing.DOUBTFUL, pays=False), effect=None)
     shown = balance_chain(ChainPosition(entry(2, 100, 500), [unread], "GHS"))
     assert (shown.messages[0].moved, shown.messages[0].balance) == (None, None)
 

@@ -5,7 +5,7 @@ from msgspec.structs import replace
 
 from daemon.core.messages.balance_chain import Standing, Why
 from daemon.core.payments.reviews import by_itself
-from tests.fakes.balance_line import entry
+from tests.fakes.entries import entry
 
 YOURS = "It waits for your decision."
 
@@ -13,19 +13,16 @@ YOURS = "It waits for your decision."
 @pytest.mark.parametrize(
     ("standing", "why", "said"),
     [
-        (Standing.HELD, Why.FOREIGN, "90 minutes after"),
-        (Standing.HELD, Why.NO_BALANCE, "if the next message shows"),
-        (Standing.UNCONFIRMED, Why.BREAKS, "if a late message closes the gap"),
-        (Standing.HELD, Why.DOUBTED, YOURS),
-        (Standing.ACCEPTED, Why.FIRST, YOURS),
-        (Standing.REFUTED, Why.CONTRADICTED, YOURS),
+        (Standing.CANDIDATE, Why.BREAKS, "if a late message leads to its balance"),
+        (Standing.ACCEPTED, Why.JOINS, "because of a limit"),
+        (Standing.DOUBTFUL, Why.FOREIGN, YOURS),
+        (Standing.DOUBTFUL, Why.DOUBTED, YOURS),
+        (Standing.DOUBTFUL, Why.CONTRADICTED, YOURS),
     ],
 )
 def test_each_held_message_says_what_releases_it(standing: Standing, why: Why, said: str) -> None:
     assert said in str(by_itself(replace(entry(1, 100, 100), standing=standing, why=why)))
 
 
-def test_a_message_with_further_doubts_and_a_payment_wait_for_a_decision() -> None:
-    held = replace(entry(1, 100, 100, doubts=("id_too_low",)), standing=Standing.HELD)
-    assert str(by_itself(replace(held, why=Why.FOREIGN))) == YOURS
+def test_a_payment_waits_for_a_decision() -> None:
     assert str(by_itself(None)) == YOURS

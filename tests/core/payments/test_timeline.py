@@ -61,8 +61,8 @@ PAID = "GHS 25.00 from KOFI ANTWI (0012345678)"
         ),
         (
             "review.opened",
-            {"reason": "foreign_smsc", "no_smsc": True},
-            f"{PAID} is held for review: service centre not told.",
+            {"reason": "balance_break"},
+            f"{PAID} is held for review: balance does not add up.",
         ),
         ("review.approved", {"reason": "late"}, f"An operator approved {PAID}."),
         (

@@ -46,7 +46,7 @@ async def test_a_receipt_above_21_million_cedis_stops_no_later_one(tmp_path: Pat
 
 async def test_a_debit_above_21_million_cedis_ends_no_day_sheet(shop: FakeShop) -> None:
     await shop.begin_chain(90_000)
-    large = "UPDATE line_balances SET pays = 0, effects = '[-3000000000]'"
+    large = "UPDATE line_balances SET pays = 0, effect_minor = -3000000000"
     await shop.env.store.write(lambda tx: tx.run(large))
     day, key = Period(0, shop.clock.now_us()), shop.source.sim_key
     wallet = await shop.env.store.read(lambda reader: wallet_of(reader, day, key, "momo_mtn", 0))
@@ -114,7 +114,7 @@ async def test_a_fault_in_a_batch_changes_the_order_of_no_other_message(
     ]  # fmt: skip
     assert len((await shop.read(*reversed(receipts))).faults) == 2
     assert await shop.values("SELECT why FROM line_balances ORDER BY at") == [
-        "first",
+        "joins",
         "joins",
         "joins",
     ]
@@ -123,13 +123,13 @@ async def test_a_fault_in_a_batch_changes_the_order_of_no_other_message(
 
 
 async def read_slowly(shop: FakeShop, number: int, typed: str, amount_minor: int = 500) -> None:
-    """Read the parts of a receipt ten seconds apart, so that they wait for rivals."""
+    """Read the parts of a receipt in the wrong order, so that they wait for rivals."""
     balance = shop.wallet(amount_minor)
     telco_id = str(93_214_500_000 + number)
     made = mtn(amount_minor, NAME, balance, typed, telco_id, concatenation=number)
-    for pdu in made.pdus:
+    for pdu in reversed(made.pdus):
         await shop.read_pdus([pdu])
-        shop.clock.advance(10)
+        shop.clock.advance(1)
 
 
 async def test_a_fault_in_one_long_message_keeps_no_other_from_being_put_together(
@@ -175,7 +175,7 @@ async def test_a_fault_in_one_line_is_told_and_ends_nothing(
     def broken(*_: object) -> None:
         raise LookupError("a bug")
 
-    monkeypatch.setattr(settle_lines, "_judged", broken)
+    monkeypatch.setattr(settle_lines, "due_of", broken)
     faults = list[str]()
     assert await settle_lines.settle_lines(shop.env, faults.append) == 0
     assert faults == ["LookupError: a bug"]

@@ -4,10 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from daemon.flows.messages.settle_lines import settle_lines
 from daemon.modem.codec.pdu_encode import encode_deliver
 from daemon.runtime.config import Config, Trust
-from daemon.wire import MessageState, TransactionStatus
+from daemon.wire import MessageState
 from parsers.times import from_us
 from tests.fakes.receipts import MTN_SENDER, MTN_SMSC, mtn_receipt
 from tests.fakes.shop import FakeShop
@@ -71,18 +70,14 @@ async def test_the_daily_limit_counts_the_amounts_received_without_their_fees(
     shop.close()
 
 
-@pytest.mark.parametrize(
-    ("after", "fee"),
-    [(80_000, "5100.00"), (92_000, "4980.00"), (535_000, "550.00"), (585_000, "50.00")],
-)
-async def test_a_receipt_from_abroad_whose_fee_makes_it_fit_is_not_released(
-    tmp_path: Path, after: int, fee: str
-) -> None:
-    shop = await a_shop(tmp_path, 0)
-    request = await shop.request(500_000)
-    await tell(shop, 500_000, after, request.svc_code or "", fee, ABROAD)
-    await tell(shop, 1_000, after + 1_000, "food", "0.00")
-    shop.clock.advance(91 * 60)
-    await settle_lines(shop.env)
-    assert (await shop.transaction(request.reference)).status is TransactionStatus.PENDING
+async def test_a_made_up_fee_of_a_debit_is_a_doubt_too(tmp_path: Path) -> None:
+    shop = await a_shop(tmp_path, 200)
+    before = await shop.values("SELECT balance FROM line_trust")
+    at = from_us(shop.clock.now_us())
+    text = (
+        "Payment made for GHS 10.00 to KOFI ANTWI. Current Balance: GHS 780.00. Available Balance: GHS 780.00. Reference: x. "
+        "Transaction ID: 93214500099. Fee charged: GHS 110.00 Tax charged: 0."
+    )
+    await shop.read_pdus(encode_deliver(MTN_SENDER, text, at, smsc=MTN_SMSC))
+    assert await shop.values("SELECT balance FROM line_trust") == before
     shop.close()

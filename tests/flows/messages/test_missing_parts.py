@@ -4,7 +4,6 @@ import json
 
 from daemon.core.limits import DAY_US, SECOND_US
 from daemon.flows.messages.overdue import report_missing_parts
-from daemon.flows.messages.settle_lines import assemble_parts
 from daemon.store.messages import messages
 from tests.fakes.receipts import mtn
 from tests.fakes.shop import FakeShop
@@ -42,9 +41,6 @@ async def test_the_part_that_comes_after_all_makes_it_whole(shop: FakeShop) -> N
     shop.clock.advance(DAY_S + 60)
     await report_missing_parts(shop.env)
     await shop.read_pdus(RECEIPT.pdus[1:])
-    assert await states(shop) == [("incomplete", '["parts_missing"]')]
-    shop.clock.advance(60)
-    assert await assemble_parts(shop.env) == 1
     (state,) = await shop.values("SELECT state FROM messages")
     assert state != "incomplete"
     assert await shop.env.store.read(messages.count_incomplete) == 0

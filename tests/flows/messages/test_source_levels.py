@@ -1,6 +1,5 @@
 """Payments from a source without an SMSC: levels `partial` and `reported` (docs/shop/sources.md)."""
 
-import json
 from collections.abc import AsyncIterator
 from datetime import timedelta
 from pathlib import Path
@@ -16,6 +15,7 @@ from daemon.flows.messages import ingest
 from daemon.flows.messages.overdue import notify_overdue
 from daemon.flows.messages.settle_lines import settle_lines
 from daemon.flows.payments import review
+from daemon.runtime.config import Trust
 from daemon.steps.store_parts import text_parts
 from daemon.store.messages import balances
 from daemon.wire import MessageState, TransactionStatus, TrustLevel
@@ -69,31 +69,132 @@ async def read(shop: FakeShop, *receipts: Receipt) -> list[MessageState]:
     return [state for _id, state in taken.concluded]
 
 
-async def standings(shop: FakeShop) -> list[tuple[str, str]]:
-    return await shop.values("SELECT standing, why FROM line_balances ORDER BY seq")
-
-
-async def approve_first(shop: FakeShop) -> None:
-    [first] = await shop.rows(Review, "reviews", "state = 'open'")
-    await decide(shop, first)
-
-
 async def decide(shop: FakeShop, row: Review) -> dict[str, Any]:
     answer = await review.approve(shop.env, OWNER, row.id, review.Approval(confirmed=True))
     return decided(answer)
 
 
-async def test_first_receipt_of_a_line_waits_for_the_owner_and_the_next_ones_pay_at_once(
-    shop: FakeShop,
-) -> None:
-    request = await shop.request()
-    assert await read(shop, receipt(1, 1000, 6000)) == [STATES.HELD]
-    [held] = await shop.rows(Review, "reviews", "state = 'open'")
-    assert (held.reason, json.loads(held.details)["why"]) == ("foreign_smsc", "no_smsc")
-    await approve_first(shop)
-    code = f"pay {request.svc_code}"
-    assert await read(shop, receipt(2, 2500, 8500, code)) == [STATES.PAYMENT]
-    assert (await shop.transaction(request.reference)).status is TransactionStatus.SUCCESS
+async def test_first_receipts_of_a_line_pay_within_the_limit_until_a_proof(shop: FakeShop) -> None:
+    shop.trust(Trust())
+    assert await read(shop, receipt(1, 15_000, 60_000)) == [STATES.PAYMENT]
+    assert await read(shop, receipt(2, 15_000, 75_000)) == [STATES.HELD]
+    await shop.says(75_000)
+    assert await read(shop, receipt(3, 15_000, 90_000)) == [STATES.PAYMENT]
+    assert len(await shop.payments()) == 3
+
+
+async def test_what_joins_pays_up_to_the_daily_limit_of_a_phone(shop: FakeShop) -> None:
+    shop.trust(Trust(phone_limit=100))
+    await shop.begin_chain(5000)
+    assert await read(shop, receipt(1, 6000, 11_000)) == [STATES.PAYMENT]
+    assert await read(shop, receipt(2, 5000, 16_000)) == [STATES.HELD], "above the limit of the day"
+    assert await read(shop, receipt(3, 4000, 20_000)) == [STATES.PAYMENT]
+    shop.clock.advance(86_400)
+    assert await read(shop, receipt(800, 9000, 29_000)) == [STATES.PAYMENT]
+
+
+async def test_a_proof_gives_the_daily_limit_of_a_phone_back(shop: FakeShop) -> None:
+    shop.trust(Trust(phone_limit=100))
+    await shop.begin_chain(5000)
+    await read(shop, receipt(1, 6000, 11_000), receipt(2, 5000, 16_000))
+    await shop.says(16_000)
+    assert len(await shop.payments()) == 2, "what waited is confirmed by the number"
+    assert await read(shop, receipt(3, 9000, 25_000)) == [STATES.PAYMENT]
+
+
+async def test_a_made_up_debit_moves_nothing_that_a_receipt_could_join(shop: FakeShop) -> None:
+    shop.trust(Trust())
+    await shop.begin_chain(5_000)
+    for number in range(1, 25):
+        guess = receipt(number, 100, 20_000 + 700 * number)
+        debit = guess.text.replace(
+            "Payment received for GHS 1.00 from", "Payment made for GHS 1.00 to"
+        )
+        parts = text_parts(guess.sender, debit, to_us(guess.sent_at), storage="local", slot=40_001)
+        await ingest.ingest(shop.env, shop.source, parts)
+    assert await read(shop, receipt(30, 500_000, 520_000)) == [STATES.HELD]
+    assert await shop.payments() == []
+
+
+async def test_a_break_pays_within_the_limit_unless_the_setting_forbids_it(shop: FakeShop) -> None:
+    shop.trust(Trust())
+    await shop.begin_chain(5000)
+    assert await read(shop, receipt(1, 1000, 9000)) == [STATES.PAYMENT]
+    shop.trust(Trust(phone_breaks=False))
+    assert await read(shop, receipt(2, 1000, 39_000)) == [STATES.HELD]
+
+
+async def test_in_a_flood_no_break_pays_and_what_joins_does(shop: FakeShop) -> None:
+    shop.trust(Trust())
+    await shop.begin_chain(5000)
+    for number in range(1, 24):
+        await read(shop, receipt(number, 90_000, 200_000 * number))
+    assert await read(shop, receipt(30, 100, 7_777)) == [STATES.HELD]
+    assert await read(shop, receipt(31, 1000, 6000)) == [STATES.PAYMENT]
+    told = await shop.values("SELECT type FROM events WHERE type LIKE 'notice.%'")
+    assert told.count("notice.forgery_flood") == 1
+
+
+async def test_a_strike_on_a_phone_lasts_for_thirty_days(shop: FakeShop) -> None:
+    shop.trust(Trust())
+    await shop.begin_chain(5000)
+    assert await read(shop, receipt(1, 1000, 90_000)) == [STATES.PAYMENT]
+    shop.clock.advance(300)
+    await shop.says(5000)
+    for days in (1, 29):
+        shop.clock.advance(days * 86_400 - 1)
+        assert await read(shop, receipt(days * 720, 100, days * 1_000_000)) == [STATES.HELD]
+    shop.clock.advance(86_402)
+    assert await read(shop, receipt(40_000, 100, 7_654_321)) == [STATES.PAYMENT]
+
+
+async def test_messages_in_the_wrong_order_pay_when_the_missing_one_comes(shop: FakeShop) -> None:
+    shop.limit(0)
+    await shop.begin_chain(5000)
+    assert await read(shop, receipt(3, 300, 5600)) == [STATES.HELD]
+    assert await read(shop, receipt(2, 200, 5300)) == [STATES.HELD]
+    assert await read(shop, receipt(1, 100, 5100)) == [STATES.PAYMENT]
+    assert len(await shop.payments()) == 3
+    assert await shop.rows(Review, "reviews", "state = 'open'") == []
+
+
+async def test_one_approval_heals_the_line_after_a_lost_message(shop: FakeShop) -> None:
+    shop.limit(0)
+    await shop.begin_chain(5000)
+    after_gap = [receipt(number, 100, 5900 + number * 100) for number in range(2, 8)]
+    for one in after_gap:
+        assert await read(shop, one) == [STATES.HELD]
+    rows = await shop.rows(Review, "reviews", "state = 'open'")
+    body = await decide(shop, rows[2])
+    assert body["settled"] == 5
+    assert len(await shop.payments()) == 6
+    assert await read(shop, receipt(8, 100, 6700)) == [STATES.PAYMENT]
+
+
+async def test_a_stock_of_guesses_does_not_wait_for_its_balance(shop: FakeShop) -> None:
+    shop.limit(0)
+    await shop.begin_chain(5000)
+    guess = mtn(777, "EVE", 6777, "food", "93214500001", sent_at=STARTED - timedelta(seconds=100))
+    assert await read(shop, guess) == [STATES.HELD]
+    assert await read(shop, receipt(2, 1000, 6000)) == [STATES.PAYMENT]
+    await settle_lines(shop.env)
+    assert len(await shop.payments()) == 1
+
+
+async def test_rows_with_many_gaps_pay_when_the_missing_messages_come(shop: FakeShop) -> None:
+    shop.limit(0)
+    await shop.begin_chain(5000)
+    row = [receipt(number, 100, 5000 + number * 100) for number in range(1, 61)]
+    # Posts of the app are lost repeatedly, and handed over later.
+    for one in row[1::2]:
+        assert await read(shop, one) == [STATES.HELD]
+    shop.clock.advance(2 * 3600)
+    for one in row[::2][:0:-1]:
+        assert await read(shop, one) == [STATES.HELD]
+    assert await shop.payments() == []
+    assert await read(shop, row[0]) == [STATES.PAYMENT]
+    assert len(await shop.payments()) == 60
+    assert await shop.rows(Review, "reviews", "state = 'open'") == []
 
 
 async def test_owners_test_payment_begins_the_chain_and_makes_no_smsc_home(shop: FakeShop) -> None:
@@ -107,142 +208,13 @@ async def test_owners_test_payment_begins_the_chain_and_makes_no_smsc_home(shop:
     assert [(one.smsc, one.source) for one in known] == [(MTN_SMSC, SmscSource.SIM)]
 
 
-async def test_receipt_that_does_not_join_waits_and_changes_no_transaction(shop: FakeShop) -> None:
-    await shop.begin_chain(5000)
-    request = await shop.request()
-    code = f"pay {request.svc_code}"
-    assert await read(shop, receipt(1, 2500, 9900, code)) == [STATES.HELD]
-    assert (await shop.transaction(request.reference)).status is TransactionStatus.PENDING
-    assert await shop.payments() == []
-    assert await read(shop, receipt(2, 1000, 6000)) == [STATES.PAYMENT]
-
-
-async def test_unconfirmed_limit_does_not_pay_a_break_of_a_source_without_smsc(
-    shop: FakeShop,
-) -> None:
-    shop.limit(1_000_000)
-    await shop.begin_chain(5000)
-    assert await read(shop, receipt(1, 1000, 9000)) == [STATES.HELD]
-    assert await read(shop, receipt(2, 1000, 10000), receipt(3, 1000, 11000)) == [STATES.HELD] * 2
-
-
-async def test_messages_in_the_wrong_order_pay_when_the_missing_one_comes(shop: FakeShop) -> None:
-    await shop.begin_chain(5000)
-    assert await read(shop, receipt(3, 300, 5600)) == [STATES.HELD]
-    assert await read(shop, receipt(2, 200, 5300)) == [STATES.HELD]
-    assert await read(shop, receipt(1, 100, 5100)) == [STATES.PAYMENT]
-    assert len(await shop.payments()) == 3
-    assert await shop.rows(Review, "reviews", "state = 'open'") == []
-
-
-async def test_one_approval_heals_the_line_after_a_lost_message(shop: FakeShop) -> None:
-    await shop.begin_chain(5000)
-    after_gap = [receipt(number, 100, 5900 + number * 100) for number in range(2, 8)]
-    for one in after_gap:
-        assert await read(shop, one) == [STATES.HELD]
-    rows = await shop.rows(Review, "reviews", "state = 'open'")
-    body = await decide(shop, rows[2])
-    assert body["settled"] == 5
-    assert len(await shop.payments()) == 6
-    assert await read(shop, receipt(8, 100, 6700)) == [STATES.PAYMENT]
-
-
-async def test_rule_five_and_the_sweep_release_nothing_else(shop: FakeShop) -> None:
-    await shop.begin_chain(5000)
-    assert await read(shop, receipt(1, 1000, 9000)) == [STATES.HELD]
-    shop.clock.advance(100 * 60)
-    assert await settle_lines(shop.env) == 0
-    assert await shop.payments() == []
-
-
-async def test_stock_of_guesses_does_not_wait_for_its_balance(shop: FakeShop) -> None:
-    await shop.begin_chain(5000)
-    guess = mtn(777, "EVE", 6777, "food", "93214500001", sent_at=STARTED + timedelta(seconds=10))
-    assert await read(shop, guess) == [STATES.HELD]
-    assert await read(shop, receipt(2, 1000, 6000)) == [STATES.PAYMENT]
-    await settle_lines(shop.env)
-    assert len(await shop.payments()) == 1
-
-
-async def test_flood_of_guesses_stops_paying_at_once(shop: FakeShop) -> None:
-    await shop.begin_chain(5000)
-    for number in range(1, 24):
-        guess = receipt(number, 100, 20_000 + number)
-        shop.clock.advance(1)
-        assert await read(shop, replace(guess, sent_at=STARTED)) == [STATES.HELD]
-    assert await read(shop, receipt(2, 1000, 6000)) == [STATES.HELD]
-    await settle_lines(shop.env)
-    shop.clock.advance(2 * 3600)
-    await settle_lines(shop.env)
-    assert await shop.payments() == []
-
-
-async def test_many_messages_that_wait_for_one_are_no_flood(shop: FakeShop) -> None:
-    await shop.begin_chain(5000)
-    row = [receipt(number, 100, 5000 + number * 100) for number in range(1, 40)]
-    for one in [*row[:0:-1], row[0]]:
-        assert await read(shop, one) == [STATES.HELD if one is not row[0] else STATES.PAYMENT]
-    assert len(await shop.payments()) == 39
-    assert await shop.rows(Review, "reviews", "state = 'open'") == []
-
-
-async def test_rows_with_many_gaps_pay_when_the_missing_messages_come(shop: FakeShop) -> None:
-    await shop.begin_chain(5000)
-    row = [receipt(number, 100, 5000 + number * 100) for number in range(1, 61)]
-    # Posts of the app are lost repeatedly; for requested messages, the app reports the times when it received them.
-    for one in row[1::2]:
-        assert await read(shop, one) == [STATES.HELD]
-    shop.clock.advance(2 * 3600)
-    later = [replace(one, sent_at=one.sent_at + timedelta(seconds=3)) for one in row[::2]]
-    for one in later[:0:-1]:
-        assert await read(shop, one) == [STATES.HELD]
-    assert await shop.payments() == []
-    assert await read(shop, later[0]) == [STATES.PAYMENT]
-    assert len(await shop.payments()) == 60
-    assert await shop.rows(Review, "reviews", "state = 'open'") == []
-
-
-async def test_guesses_that_lead_to_earlier_ones_are_a_flood_too(shop: FakeShop) -> None:
-    await shop.begin_chain(5000)
-    for number in range(60):
-        # The one with number 40 follows from the balance.
-        guess = receipt(number, 100, 9100 - number * 100)
-        shop.clock.advance(15)
-        made = replace(guess, sent_at=STARTED + timedelta(seconds=number * 15))
-        assert await read(shop, made) == [STATES.HELD]
-    shop.clock.advance(2 * 3600)
-    await settle_lines(shop.env)
-    assert await shop.payments() == []
-
-
-async def test_flood_of_guesses_is_told_once(shop: FakeShop) -> None:
-    await shop.begin_chain(5000)
-    for number in range(1, 60):
-        shop.clock.advance(1)
-        await read(shop, replace(receipt(number, 100, 20_000 + number), sent_at=STARTED))
-    shop.clock.advance(31 * 60)
-    await notify_overdue(shop.env)
-    told = await shop.values("SELECT type FROM events WHERE type LIKE 'notice.%'")
-    assert (told.count("notice.receipt_held"), told.count("notice.forgery_flood")) == (21, 1)
-
-
-async def test_row_of_guesses_that_follow_each_other_does_not_join_in_its_middle(
-    shop: FakeShop,
-) -> None:
-    await shop.begin_chain(5000)
-    for number in range(1, 20):
-        shop.clock.advance(1)
-        guess = replace(receipt(number, 100, 4000 + number * 100), sent_at=STARTED)
-        assert await read(shop, guess) == [STATES.HELD]
-    assert await shop.payments() == []
-
-
 async def test_synthesised_part_never_counts_as_home_even_if_a_source_names_the_home_smsc(
     shop: FakeShop,
 ) -> None:
     await shop.begin_chain(5000)
     genuine = receipt(1, 1000, 9000)
     # The PDU of a modem, with the home SMSC, through a source of level partial.
+    shop.trust(Trust(phone_breaks=False))
     assert (await shop.read(genuine)).concluded[0][1] is STATES.HELD
     for part in parts_of(genuine):
         assert part.pdu.startswith("00")
@@ -250,6 +222,7 @@ async def test_synthesised_part_never_counts_as_home_even_if_a_source_names_the_
 
 
 async def test_held_receipt_is_told_after_half_an_hour(shop: FakeShop) -> None:
+    shop.limit(0)
     await shop.begin_chain(5000)
     await read(shop, receipt(1, 1000, 9000))
     shop.clock.advance(31 * 60)
@@ -314,6 +287,7 @@ async def test_reported_messages_are_history_until_the_owner_opts_in_and_stay_it
 
 async def test_reported_source_that_may_pay_is_judged_like_a_partial_one(shop: FakeShop) -> None:
     await shop.begin_chain(5000)
+    shop.limit(0)
     shop.source = replace(shop.source, name="app", level=TrustLevel.REPORTED)
     assert await read(shop, receipt(1, 1000, 6000)) == [STATES.PAYMENT]
     assert await read(shop, receipt(2, 1000, 9000)) == [STATES.HELD]

@@ -9,12 +9,12 @@ from tests.fakes.outbox import add_endpoint
 from tests.fakes.receipts import mtn
 from tests.fakes.shop import FakeShop
 
-STATEMENTS = 27
+STATEMENTS = 29
 """For a receipt of two parts with one endpoint and an SMS to the payer, from the first part to the commit with the webhooks."""
 
 
 @pytest.mark.file  # counts the statements of SQLite; PostgreSQL runs the same
-async def test_a_paid_receipt_of_two_parts_takes_27_statements(tmp_path: Path) -> None:
+async def test_a_paid_receipt_of_two_parts_takes_29_statements(tmp_path: Path) -> None:
     shop = await FakeShop.make(tmp_path)
     await shop.begin_chain()
     await add_endpoint(shop)

@@ -15,7 +15,7 @@ from parsers.times import from_us
 from tests.fakes.receipts import MTN_SMSC, mtn
 from tests.fakes.shop import OWNER, FakeShop
 
-STRANGER, OTHER = "+233244000001", "+233244000002"
+STRANGER, OTHER = "MobileMony", "MobiIeMoney"
 APPROVAL = review.Approval(confirmed=True)
 
 
@@ -51,10 +51,12 @@ async def open_reviews(shop: FakeShop) -> list[Review]:
 
 
 async def states(shop: FakeShop) -> list[str]:
-    return await shop.values("SELECT state FROM messages WHERE sender LIKE '+233%' ORDER BY seq")
+    return await shop.values(
+        "SELECT state FROM messages WHERE sender LIKE 'Mobi%' AND provider IS NOT NULL AND body <> '' ORDER BY seq"
+    )
 
 
-async def test_from_the_21st_message_of_a_phone_on_they_share_a_review(shop: FakeShop) -> None:
+async def test_from_the_21st_message_of_a_sender_on_they_share_a_review(shop: FakeShop) -> None:
     await flood(shop, 300)
     opened = await open_reviews(shop)
     assert len(opened) == 21
@@ -98,3 +100,9 @@ async def test_after_an_approval_the_others_share_the_review_of_the_next_one(
     assert json.loads(following.details)["group"] == 4
     await review.reject(shop.env, OWNER, following.id, "forged", confirmed=True)
     assert await states(shop) == ["held"] * 20 + ["payment"] + ["not_payment"] * 4
+
+
+async def test_texts_from_a_number_are_listed_and_ask_nobody(shop: FakeShop) -> None:
+    await flood(shop, 30, "+233244000001")
+    assert await open_reviews(shop) == []
+    assert await shop.payments() == []

@@ -30,8 +30,8 @@ async def test_the_rest_of_an_order_paid_in_part_is_said_to_be_a_sale_of_its_own
 
 async def test_a_held_message_has_its_doubts_in_the_journal(shop: FakeShop) -> None:
     def opened(tx: Tx) -> None:
-        kinds: list[dict[str, Any]] = [{"doubts": ["printed_time"]}, {"smsc": None}]
-        reasons = (ReviewReason.DOUBTFUL_MESSAGE, ReviewReason.FOREIGN_SMSC)
+        kinds: list[dict[str, Any]] = [{"doubts": ["printed_time"]}, {"why": "breaks"}]
+        reasons = (ReviewReason.DOUBTFUL_MESSAGE, ReviewReason.BALANCE_BREAK)
         for message, reason, details in zip(messages, reasons, kinds, strict=True):
             reviews.open_review(
                 tx,
@@ -50,7 +50,7 @@ async def test_a_held_message_has_its_doubts_in_the_journal(shop: FakeShop) -> N
     found = await shop.rows(Event, "events", "type = 'review.opened'")
     assert [json.loads(event.data) for event in found] == [
         {"reason": "doubtful_message", "doubts": ["printed_time"]},
-        {"reason": "foreign_smsc", "no_smsc": True},
+        {"reason": "balance_break"},
     ]
 
 

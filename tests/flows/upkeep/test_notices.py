@@ -121,10 +121,6 @@ async def test_nothing_is_told_twice_after_a_restart(shop: FakeShop) -> None:
             {"reason": "unknown_sender"},
             "The message did not come from the network's own sender, so it may be forged.",
         ),
-        (
-            {"reason": "foreign_smsc", "no_smsc": True},
-            "Its source does not tell which service centre sent the message",
-        ),
     ],
 )
 async def test_a_held_payment_is_told_with_the_reason_of_its_review(

@@ -40,13 +40,16 @@ def main() -> int:
     parser.add_argument("--per-month", type=int, default=1_000, help="receipts in 26 days")
     parser.add_argument("--limit", default="auto", help="[trust] unconfirmed_limit")
     parser.add_argument("--centres", choices=list(CENTRES), default=next(iter(CENTRES)))
+    parser.add_argument("--owner", choices=("asked", "daily", "weekly", "never"), default="asked")
     asked = parser.parse_args()
     size = Size(days=asked.days, per_month=asked.per_month, centres=asked.centres)
     limit = asked.limit if asked.limit == "auto" else int(asked.limit)
     seeds = range(asked.first, asked.first + asked.seeds)
     clock, failed, results = SystemClock(), 0, list[Result]()
     began = clock.monotonic()
-    for result in run_all(Setting(seed, asked.level, size, limit) for seed in seeds):
+    for result in run_all(
+        Setting(seed, asked.level, size, limit, owner=asked.owner) for seed in seeds
+    ):
         results.append(result)
         print(
             f"seed {result.setting.seed}: {result.genuine} genuine, {result.count('at once')} at once, "

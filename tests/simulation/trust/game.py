@@ -39,8 +39,10 @@ UNTOLD_FOR: Final = 30 * MINUTE
 """The operator skips reviews that are younger: momo reports a held receipt after this time."""
 SETTLE_EVERY: Final = 15 * MINUTE
 """Momo does this more often; the simulation has no time for it."""
-ASSEMBLE_AFTER: Final = (31 * SECOND, 61 * SECOND, 91 * SECOND)
+ASSEMBLE_AFTER: Final = (7 * SECOND, 14 * SECOND)
 """After each part, momo puts parts together at least then."""
+AT_ONCE: Final = 10 * SECOND
+"""A receipt that pays so soon after its last part counts as paid at once."""
 A_DAY: Final = 4
 """Strategies that an adversary begins on each day."""
 ACTS_MAX: Final = 10_000_000
@@ -64,6 +66,8 @@ class Setting:
         size: Of the genuine traffic.
         limit: `[trust] unconfirmed_limit`.
         quiet: Play the traffic of this level without its player, to compare.
+        owner: When he says what the wallet shows: `asked` (at a visit, when momo has a question), `daily` or `weekly` (at
+            closing), or `never`: he only decides reviews.
     """
 
     seed: int
@@ -71,13 +75,14 @@ class Setting:
     size: Size = field(default_factory=Size)
     limit: Limit = "auto"
     quiet: bool = False
+    owner: str = "asked"
 
     def again(self) -> str:
         """Return the command that plays the same game."""
         level = "" if self.level is None else f" --level {self.level}"
         return (
             f"python -m tests.simulation.trust --from {self.seed} --seeds 1{level} --days {self.size.days} "
-            f"--per-month {self.size.per_month} --limit {self.limit} --centres {self.size.centres!r}"
+            f"--per-month {self.size.per_month} --limit {self.limit} --centres {self.size.centres!r} --owner {self.owner}"
         )
 
 
@@ -259,6 +264,9 @@ class _Game:
     def _plan_day(self, midnight: int) -> None:
         for visit in VISITS:
             self.at(midnight + visit, self._visit)
+        weekday = (midnight - START) // DAY % 7
+        if self.setting.owner == "daily" or (self.setting.owner == "weekly" and weekday == 5):
+            self.at(midnight + CLOSES + 18 * MINUTE, self._close)
         self.at(midnight + 3 * HOUR, self.product.tidy)
         for after in range(0, DAY, SETTLE_EVERY):
             self.at(midnight + after, partial(self._sweep, self.product.settle))
@@ -312,7 +320,7 @@ class _Game:
         await self.product.take([part.pdu])
         self._note_payments()
         for after in ASSEMBLE_AFTER:
-            at = (self.now + after) // (30 * SECOND) * 30 * SECOND
+            at = (self.now + after) // SECOND * SECOND
             if at not in self._sweeps:
                 self._sweeps.add(at)
                 self.at(at, partial(self._sweep, self.product.assemble))
@@ -329,8 +337,10 @@ class _Game:
             self.player.happens(Moment.BACK)
 
     async def _visit(self) -> None:
-        """Let the operator decide all reviews correctly, by the wallet's own list."""
+        """Let the operator answer momo's question and decide all reviews correctly, by the wallet's own list."""
         self._how = "person"
+        if self.setting.owner == "asked" and self.product.asks(self.now - UNTOLD_FOR):
+            await self._say_balance()
         asked: set[str] = set()
         while found := [
             one for one in self.product.open_reviews(self.now - UNTOLD_FOR) if one.id not in asked
@@ -342,7 +352,26 @@ class _Game:
                 code = None if change is None else change.code
                 await self.product.decide(one, genuine=genuine, code=code)
                 self._note_payments()
+        for message_id, body in self.product.foreign_receipts(self.now - UNTOLD_FOR):
+            change = self._by_text.get(body)
+            if change is not None and change.at <= self.now:
+                # A customer shows his message: the network has a new centre.
+                await self.product.trust(message_id)
+                self._note_payments()
         self._how = "later"
+
+    async def _close(self) -> None:
+        self._how = "person"
+        await self._say_balance()
+        self._how = "later"
+
+    async def _say_balance(self) -> None:
+        """Say what the wallet shows, and answer what momo asks about it truly."""
+        genuine = self._by_text.keys()
+        await self.product.say_balance(
+            self.balance, lambda bodies: all(one in genuine for one in bodies)
+        )
+        self._note_payments()
 
     def _when_plugged(self, at: int) -> int:
         for away in self.traffic.away:
@@ -361,7 +390,8 @@ class _Game:
                 continue
             if paid.amount != change.effect:
                 self.result.misread.append(f"{paid.amount} for {paid.body}")
-            how = "at once" if self._current == change.number else self._how
+            soon = self.now - self._complete_at.get(change.number, self.now) <= AT_ONCE
+            how = "at once" if soon else self._how
             further = max(0, len(self._arrived) - 1 - self._arrived.get(change.number, 0))
             matched = change.code is None or paid.used or change.number in self.result.typed
             self._paid[change.number] = Fate(how, further, matched)

@@ -10,16 +10,17 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from daemon.core.messages import balance
-from daemon.core.messages.balance_chain import ChainEntry, Standing, Why
-from daemon.core.messages.foreign_path import PathSearch
+from msgspec.structs import replace
+
+from daemon.core.messages.line_trust import LineState
 from tests.simulation.trust.game import Setting
 from tests.simulation.trust.traffic import Size
 
 WEEK: Final = Size(days=7)
-RULES_TESTS: Final = "tests/core/messages/test_balance.py"
+RULES_TESTS: Final = "tests/core/messages/test_line_trust.py"
 PARTS_TESTS: Final = "tests/flows/messages/test_rival_parts.py"
 ATTACKS: Final = "tests/flows/messages/test_balance.py"
+PROOF_TESTS: Final = "tests/flows/lines/test_wallet.py"
 _MISSING: Final = object()
 
 
@@ -28,7 +29,7 @@ class Mutant:
     """One dropped rule.
 
     Attributes:
-        rule: Its number in the design of the trust rules, section 3.
+        rule: Its number in docs/contributing/trust.md.
         name: A short description of the mutant.
         patches: `module:attribute` -> its replacement.
         games: Games without violations; with the mutant, some of them must violate a demand.
@@ -77,45 +78,35 @@ def _never(*_: Any) -> bool:
     return False
 
 
-def _any_centre_stays_in(new: ChainEntry) -> Why | None:
-    return Why.NO_BALANCE if new.after is None or not new.effects else None
+def _taken_over_firmly(state: LineState, now: int, *, proved: bool) -> LineState:
+    return replace(state, provisional=None, since=now, joined=0, base=state.position + 1)
 
 
-def _any_path(search: PathSearch, left: int) -> tuple[ChainEntry, ...] | None:
-    search._walk(left, ())
-    return search._found[0][0] if search._found else None
-
-
-def _approve_alone(line: balance.LineMessages, key: str) -> bool:
-    line._put(line[key], standing=Standing.ACCEPTED, why=Why.PERSON, row=None)
-    return True
-
-
-def _reject_alone(line: balance.LineMessages, key: str) -> None:
-    line._refute(line[key], Why.PERSON)
+def _nothing(*_: Any, **__: Any) -> None:
+    return None
 
 
 _JUDGE, _PARTS, _LINE = (
     "daemon.steps.judge",
     "daemon.steps.store_parts",
-    "daemon.core.messages.balance",
+    "daemon.core.messages.line_trust",
 )
-_SETTLE = "daemon.flows.messages.settle_lines"
+_FOREIGN_HOMES = ("+233240000099", "+447700900123", "+447000000001")
 
 MUTANTS: Final = (
-    Mutant(1, "parts of foreign and home centres join", {f"{_PARTS}:is_home": _always, f"{_PARTS}:_homes": lambda _: ("+233240000099", "+447700900123", "+447000000001")}, tests=PARTS_TESTS),
-    Mutant(1, "an assembly with rivals counts at once", {f"{_PARTS}:_counts_at_once": _always}, tests=PARTS_TESTS),
-    Mutant(2, "every centre is home", {f"{_JUDGE}:is_home": _always}, weeks(1)),
-    Mutant(2, "only the very numbers are home", {"daemon.core.messages.trust:_stem": lambda number: number}, weeks(1)),
-    Mutant(2, "three receipts make a centre home", {f"{_SETTLE}:LEARN_RECEIPTS": 3, f"{_SETTLE}:LEARN_DAYS": 1}, tests=ATTACKS),
-    Mutant(3, "a foreign message continues the chain", {f"{_LINE}:_stays_out": _any_centre_stays_in}, weeks(1)),
-    Mutant(3, "a doubted message continues the chain", {f"{_LINE}:ROUTE_DOUBTS": frozenset()}, tests=RULES_TESTS),
-    Mutant(4, "a break pays without a limit", {f"{_JUDGE}:_limit": lambda *_: 10**12}, weeks(3)),
-    Mutant(4, "no row is refuted", {f"{_LINE}:LineMessages.is_passed": _never}, tests=RULES_TESTS),
-    Mutant(4, "three messages confirm a row", {f"{_LINE}:CONFIRMING_RECEIPTS": 0}, weeks(3)),
-    Mutant(5, "a foreign receipt is released without waiting 90 minutes", {f"{_LINE}:BETWEEN_US": 0}, weeks(2, first=8)),
-    Mutant(5, "a foreign receipt is released by one of several ways", {f"{_LINE}:PathSearch.only_path": _any_path}, tests=RULES_TESTS),
-    Mutant(5, "a made-up debit releases a receipt", {f"{_LINE}:all": _always}, tests=RULES_TESTS),
-    Mutant(6, "an approval judges only its own message", {f"{_LINE}:LineMessages.approve": _approve_alone}, tests=ATTACKS),
-    Mutant(6, "a rejection judges only its own message", {f"{_LINE}:LineMessages.reject": _reject_alone}, tests=ATTACKS),
+    Mutant(1, "every centre is home", {f"{_JUDGE}:is_home": _always}, weeks(1)),
+    Mutant(1, "only the very numbers are home", {"daemon.core.messages.trust:_stem": lambda number: number}, weeks(1)),
+    Mutant(1, "a doubted message moves the balance", {f"{_JUDGE}:doubts_about": lambda *_: []}, tests=ATTACKS),
+    Mutant(2, "an emptied wallet and a first message are firm", {f"{_LINE}:_provisional_after": _nothing}, tests=RULES_TESTS),
+    Mutant(2, "a large fee is no doubt", {f"{_JUDGE}:fee_doubt": _nothing}, tests="tests/flows/messages/test_made_up_fees.py"),
+    Mutant(3, "a break pays without a limit", {f"{_LINE}:has_room": _always}, weeks(3)),
+    Mutant(3, "nothing is a flood", {f"{_LINE}:is_flood": _never}, tests=ATTACKS),
+    Mutant(3, "contradicted money is no strike", {f"{_JUDGE}:Line.strike": _nothing}, tests=PROOF_TESTS),
+    Mutant(4, "a proof refutes what lies before an unexplained change", {f"{_LINE}:is_contradicted": _always}, tests=PROOF_TESTS),
+    Mutant(4, "an emptied wallet proves a receipt", {"daemon.steps.prove:SWEPT_MINOR": -1}, tests=PROOF_TESTS),
+    Mutant(4, "one message makes a centre home", {"daemon.steps.prove:PROVED_MESSAGES": 1, "daemon.steps.prove:PROVED_DAYS": 1}, tests=PROOF_TESTS),
+    Mutant(5, "three messages win at once", {f"{_LINE}:WINNING_RECEIPTS": 0}, tests=RULES_TESTS),
+    Mutant(5, "what wins by silence is firm", {f"{_LINE}:taken_over": _taken_over_firmly}, tests=ATTACKS),
+    Mutant(6, "parts of foreign and home centres join", {f"{_PARTS}:is_home": _always, f"{_PARTS}:_homes": lambda _: _FOREIGN_HOMES}, tests=PARTS_TESTS),
+    Mutant(6, "an assembly with rivals counts at once", {f"{_PARTS}:_counts_at_once": _always}, tests=PARTS_TESTS),
 )  # fmt: skip

@@ -17,12 +17,13 @@ from daemon.core.access.callers import ALL_SCOPES, Caller, CallerKind
 from daemon.core.errors import Refusal
 from daemon.core.inputs import PhoneIdentity, ReadPart, Source
 from daemon.env import Env
-from daemon.flows.lines import modems
+from daemon.flows.lines import modems, smscs, wallet
 from daemon.flows.messages import ingest, settle_lines
 from daemon.flows.payments import cancel_expire, review
 from daemon.runtime.config import Config
 from daemon.runtime.config_file import parse_config
 from daemon.runtime.secrets import Vault
+from daemon.steps.prove import Question
 from daemon.store.engine import Tx, _Job
 from daemon.store.lines import devices
 from daemon.store.messages import balances
@@ -32,7 +33,7 @@ from tests.fakes.clock import FakeClock
 from tests.fakes.entropy import FakeEntropy
 from tests.fakes.new_database import writer
 from tests.simulation.inline_store import InlineStore
-from tests.simulation.trust.wallet import DAY, HOME, MINUTE, START, TEST_PAYMENT
+from tests.simulation.trust.wallet import DAY, HOME, MINUTE, START, TEST_PAYMENT, money
 
 T = TypeVar("T")
 Limit = int | str
@@ -210,6 +211,48 @@ class Product:
                 await review.reject(self.env, OWNER, one.id, "not ours", confirmed=True)
         except Refusal:
             # An earlier decision settled it, or its ID is paid: a person sees that and goes on.
+            return
+        self.decisions += 1
+
+    def asks(self, since: int) -> bool:
+        """Return whether momo has a question that what the wallet shows can answer, for so long."""
+        return bool(
+            self._look(
+                f"SELECT 1 FROM reviews WHERE state = 'open' AND reason = 'balance_break' AND created_at <= {since} "
+                "UNION ALL SELECT 1 FROM line_trust WHERE provisional = 'first' AND balance IS NOT NULL "
+                "UNION ALL SELECT 1 FROM events WHERE type IN ('notice.wallet_asked', 'notice.forgery_flood') "
+                "AND at > (SELECT MAX(proved_at) FROM line_trust) LIMIT 1"
+            )
+        )
+
+    async def say_balance(self, shown: int, are_genuine: Callable[[list[str]], bool]) -> None:
+        """Say what the wallet shows; answer yes to what momo asks, if the messages that it asks about are genuine."""
+        self.decisions += 1
+        answer: Question | None = None
+        while True:
+            proof, _ = await wallet.say_balance(self.env, OWNER, LINE, money(shown), answer=answer)
+            if proof.settled or proof.question is answer:
+                return
+            asked = ", ".join(f"'{one}'" for one in proof.about)
+            found = self._look(f"SELECT body FROM messages WHERE id IN ({asked})") if asked else []
+            if not are_genuine([row[0] for row in found]):
+                return
+            answer = proof.question
+
+    def foreign_receipts(self, stored_before: int) -> list[tuple[str, str]]:
+        """Return the receipts that only their centre makes doubtful."""
+        return self._look(
+            "SELECT m.id, m.body FROM line_balances b JOIN messages m ON m.seq = b.message_seq WHERE b.standing = 'doubtful' "
+            f"AND b.why = 'foreign' AND b.doubts = '[]' AND b.pays = 1 AND m.state = 'held' AND b.stored_at <= {stored_before}"
+        )
+
+    async def trust(self, message_id: str) -> None:
+        """Trust a message, unless it was settled meanwhile."""
+        try:
+            await smscs.trust_message(
+                self.env, OWNER, self.source.device_id, self.source.slot_index, message_id
+            )
+        except Refusal:
             return
         self.decisions += 1
 

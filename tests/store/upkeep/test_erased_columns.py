@@ -20,7 +20,7 @@ KEPT = {
         "endpoints.description endpoints.headers endpoints.url endpoints.url_normalised rules.filter rules.name sms_outbox.why "
         "transactions.redirect_url transactions.webhook_url"
     ),
-    "a key of another system, or of our own books": "line_balances.row_key transactions.client_reference",
+    "a key of another system, or of our own books": "transactions.client_reference",
     "a message to the owner, which names no payer": (
         "notice_sends.body notice_sends.error notice_sends.subject notices.cause notices.next notices.text notices.words"
     ),

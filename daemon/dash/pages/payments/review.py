@@ -352,7 +352,8 @@ def card(visit: Visit, evidence: ReviewEvidence) -> dict[str, Any]:
         "approve": _approve(visit, evidence, options),
         "reject": _reject(visit, evidence, group),
         # It may be settled by later messages.
-        "by_itself": evidence.payment is None and standing in {Standing.HELD, Standing.UNCONFIRMED},
+        "by_itself": evidence.payment is None
+        and standing in {Standing.ACCEPTED, Standing.CANDIDATE},
         # How many messages share this review.
         "group": group if isinstance(group, int) else None,
         "doubts": [

@@ -1,0 +1,316 @@
+"""Settle a line by what its wallet shows: a proof that did not come by SMS.
+
+Everything happens in one transaction, and each message is told in one sentence. A number that needs an answer first changes
+nothing: the caller asks the owner and calls again with the answer.
+"""
+
+from collections.abc import Iterable
+from enum import StrEnum
+from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from daemon.core.limits import DAY_US
+from daemon.core.messages import line_trust
+from daemon.core.messages.balance_chain import ChainEntry, Standing, Why
+from daemon.core.messages.line_history import USUAL_DAYS
+from daemon.core.messages.line_trust import PROOF_MINUTES_US, SWEPT_MINOR, Provisional, Row
+from daemon.core.messages.trust import (
+    PROVED_DAYS,
+    PROVED_MESSAGES,
+    PROVED_PART,
+    SmscSource,
+)
+from daemon.core.text import Text
+from daemon.steps.context import Context
+from daemon.steps.judge import Line, judge_again_through, learn_smsc
+from daemon.store import journal
+from daemon.store.messages import balances, messages
+from daemon.store.messages.balances import Chain
+from daemon.wire import Mode
+from parsers.money import render
+from parsers.providers import PROVIDERS
+
+PROVED: Final = "wallet.proved"
+"""The kind of the journal entry of a proof."""
+
+
+class Question(StrEnum):
+    """What the owner is asked before a number counts."""
+
+    UNTOLD = "untold"
+    """Nothing that came by SMS leads to it: is it so?"""
+    LEFT = "left"
+    """Did this money leave the wallet?"""
+    FOUND = "found"
+    """Doubtful messages fit exactly: are they genuine?"""
+
+
+class Told(Struct, frozen=True):
+    """What a proof means for one message: `paid`, `confirmed`, `contradicted` or `waits`."""
+
+    message_id: str
+    outcome: str
+    sentence: Text
+
+
+class Proof(Struct, frozen=True):
+    """The result of a number.
+
+    Attributes:
+        settled: It counts now. False: the question must be answered first, and nothing was changed.
+        question: What to ask; with `settled`, a further yes lets doubtful messages pay.
+        sentence: The result, or the question, in one sentence.
+        told: What it means for each message.
+        about: The messages that the question is about.
+        shown_minor: The number, in minor units.
+        untold_minor: What no message accounts for, signed; 0 if every message leads to it.
+    """
+
+    settled: bool
+    question: Question | None
+    sentence: Text
+    shown_minor: int
+    untold_minor: int = 0
+    told: tuple[Told, ...] = ()
+    about: tuple[str, ...] = ()
+
+
+def prove(
+    context: Context, chain: Chain, shown: int, *, at: int, answer: Question | None, actor: str
+) -> Proof:
+    """Let the number that the wallet showed at a time settle the line, or return what to ask first."""
+    return _Prover(context, chain, shown, at, answer, actor).prove()
+
+
+class _Prover:
+    def __init__(
+        self,
+        context: Context,
+        chain: Chain,
+        shown: int,
+        at: int,
+        answer: Question | None,
+        actor: str,
+    ) -> None:
+        self.context, self.chain, self.shown, self.at = context, chain, shown, at
+        self.answer, self.actor = answer, actor
+        self.line = Line(context, chain, actor=actor)
+        self.told: dict[str, Told] = {}
+
+    def prove(self) -> Proof:
+        line, shown = self.line, self.shown
+        before = line.state.balance
+        place, since = self._place_in_chain()
+        if place is not None:
+            self._believe_chain(place, since)
+            return self._done(Text("proof.said.agrees", shown=self._money(shown)))
+        row = None if shown <= SWEPT_MINOR else self._row()
+        if row is not None:
+            return self._prove_row(row)
+        way = []
+        if before is not None and shown > SWEPT_MINOR:
+            loose = balances.loose(self.context.tx, self.chain, self.at - USUAL_DAYS * DAY_US)
+            way = line_trust.path(before, shown, loose)
+        if way:
+            if self.answer is not Question.FOUND:
+                return self._ask(Question.FOUND, self._found(way), way)
+            self._accept_way(way)
+            return self._done(Text("proof.said.found", shown=self._money(shown)))
+        if before is not None and self.answer is not Question.UNTOLD:
+            return self._ask(Question.UNTOLD, Text("proof.said.untold", shown=self._money(shown), believed=self._money(before)))  # fmt: skip
+        return self._begin_again(before)
+
+    # --- the three ways to agree -------------------------------------------------------------------
+
+    def _place_in_chain(self) -> tuple[int | None, int]:
+        """Return the place of the chain where the wallet showed the number in the last minutes, and the time of that place."""
+        state = self.line.state
+        if state.balance == self.shown:
+            return state.position, self.at
+        since = self.at - PROOF_MINUTES_US
+        for entry in balances.of_chain_since(self.context.tx, self.chain, since, 1):
+            if state.gap_left is not None:
+                break  # the owner named another balance since then
+            if entry.after == self.shown:
+                return entry.position, entry.time
+            if entry.before == self.shown and entry.position is not None and not entry.has_gap:
+                return entry.position - 1, entry.time - 1
+        return None, 0
+
+    def _believe_chain(self, place: int, since: int) -> None:
+        """Confirm the chain up to a place: what waits there pays, and rows that it contradicts are refuted."""
+        line, tx = self.line, self.context.tx
+        if self.shown <= SWEPT_MINOR:
+            # Everybody knows what an emptied wallet holds: the number proves no receipt.
+            return
+        for entry in balances.counting(tx, self.chain):
+            if entry.standing is Standing.ACCEPTED and line.state.base <= (entry.position or 0) <= place:  # fmt: skip
+                self._tell(entry, "confirmed")
+        line.confirm(place)
+        for entry in balances.unpaid_of_chain(tx, self.chain, line.state.base):
+            if entry.position is not None and entry.position <= place:
+                line.accept(entry, Why.PROVED)
+                self._tell(entry, "paid")
+        self._set_aside(since, None)
+        self._firm()
+
+    def _row(self) -> Row | None:
+        """Return the row whose last balance is the number, or one of the last minutes; a rival first."""
+        rows = balances.all_rows(self.context.tx, self.chain)
+        for row in rows:
+            if row.after == self.shown:
+                return row
+        since = self.at - PROOF_MINUTES_US
+        for row in rows:
+            if not row.lapsed and row.grew_at >= since:
+                entries = balances.of_row(self.context.tx, row)
+                if any(one.after == self.shown and one.stored_at >= since for one in entries):
+                    return row
+        return None
+
+    def _prove_row(self, row: Row) -> Proof:
+        """Make a row the chain. What it says left the wallet, only the owner can confirm."""
+        line, tx = self.line, self.context.tx
+        entries = balances.of_row(tx, row)
+        left = [one for one in entries if not one.pays and (one.effect or 0) < 0]
+        if left and self.answer is not Question.LEFT:
+            amounts = ", ".join(self._moment(one) for one in left)
+            return self._ask(Question.LEFT, Text("proof.said.left", amounts=amounts), left)
+        for entry in entries:
+            if entry.pays:
+                paid = messages.payment_of(tx, entry.key) is not None
+                self._tell(entry, "confirmed" if paid else "paid")
+        parallel = [
+            one
+            for one in balances.counting(tx, self.chain)
+            if one.standing is Standing.ACCEPTED and one.time > row.began_at
+        ]
+        untold = row.before - (line.state.balance or row.before)
+        if row.lapsed:
+            line.revive(row)
+            row = replace(row, lapsed=False)
+        self._set_aside(row.began_at, row)
+        line.win(row, Why.PROVED)
+        for entry in parallel:
+            self._tell(entry, "contradicted")
+        line.strike(parallel)
+        self._firm()
+        return self._done(Text("proof.said.row", shown=self._money(self.shown)), untold)
+
+    def _found(self, way: list[ChainEntry]) -> Text:
+        total = sum(one.amount or 0 for one in way)
+        return Text("proof.said.found_ask", count=len(way), total=self._money(total), shown=self._money(self.shown))  # fmt: skip
+
+    def _accept_way(self, way: list[ChainEntry]) -> None:
+        """Continue the chain with messages beside it that lead exactly to the number; learn their centres."""
+        line, tx = self.line, self.context.tx
+        rows = {one.row for one in way if one.row is not None}
+        for number in rows:
+            row = balances.row_of(tx, number)
+            if row is not None:
+                line.drop_row(row)
+        for entry in way:
+            paid = entry.pays and messages.payment_of(tx, entry.key) is not None
+            line.append(entry, Why.PROVED)
+            if entry.pays:
+                self._tell(entry, "confirmed" if paid else "paid")
+        line.absorb()
+        self._set_aside(self.at, None)
+        self._firm()
+        for smsc in {one.smsc for one in way if not one.home and one.smsc is not None}:
+            count, days, total = balances.proved_through(tx, self.chain, smsc)
+            if count >= PROVED_MESSAGES and days >= PROVED_DAYS and count * PROVED_PART >= total:
+                one = next(entry for entry in way if entry.smsc == smsc)
+                learn_smsc(self.context, self.chain, one, SmscSource.PROVED)
+                judge_again_through(line, smsc)
+
+    def _begin_again(self, before: int | None) -> Proof:
+        """Believe the number, with a gap before it: the difference is booked as untold when the next message joins."""
+        line = self.line
+        untold = 0 if before is None else self.shown - before
+        balances.lapse_rows(self.context.tx, self.chain)
+        line.state = replace(
+            line.state,
+            live_rows=0,
+            balance=self.shown,
+            gap_left=before if line.state.gap_left is None else line.state.gap_left,
+            gap_left_at=line.state.sent_at
+            if line.state.gap_left is None
+            else line.state.gap_left_at,
+            base=line.state.position + 1,
+            moved_at=self.context.now,
+            since=self.context.now,
+            joined=0,
+        )
+        self._firm()
+        if self.shown <= SWEPT_MINOR:
+            line.state = replace(line.state, provisional=Provisional.SWEPT)
+        key = "proof.said.first" if before is None else "proof.said.begun"
+        return self._done(Text(key, shown=self._money(self.shown), missing=self._money(abs(untold))), untold)  # fmt: skip
+
+    # --- what every proof does ---------------------------------------------------------------------
+
+    def _set_aside(self, until: int, but: Row | None) -> None:
+        """Let the rows that began before a time be no rivals any more; what the chain contradicts is refuted, the rest waits."""
+        line, tx = self.line, self.context.tx
+        gaps = balances.gaps(tx, self.chain, until - USUAL_DAYS * DAY_US)
+        if but is not None and line.state.balance is not None and but.before != line.state.balance:
+            # The row begins behind a gap that its first message will have.
+            first = balances.of_row(tx, but)[0]
+            gaps.append(replace(first, gap_left=line.state.balance, gap_left_at=line.state.sent_at))
+        for row in balances.rows_where(tx, self.chain, "began_at < :until", until=until - line_trust.REORDERED_US):  # fmt: skip
+            if but is not None and row.number == but.number:
+                continue
+            line.set_aside(row)
+            entries = balances.of_row(tx, row)
+            contradicted = line_trust.is_contradicted(row.began_at, gaps)
+            if contradicted:
+                line.contradict(entries)
+            for entry in entries:
+                if entry.pays:
+                    self._tell(entry, "contradicted" if contradicted else "waits")
+
+    def _firm(self) -> None:
+        """Make the balance firm; what nothing confirmed counts to the limit of its day only."""
+        balances.spend(self.context.tx, self.chain, self.context.now)
+        self.line.state = replace(
+            self.line.state, provisional=None, proved_at=self.context.now, swept_at=0
+        )
+        self.line.pay_waiting()
+
+    # --- answers -----------------------------------------------------------------------------------
+
+    def _ask(self, question: Question, sentence: Text, about: Iterable[ChainEntry] = ()) -> Proof:
+        asked = tuple(one.key for one in about)
+        return Proof(False, question, sentence, self.shown, about=asked)
+
+    def _done(self, sentence: Text, untold: int = 0) -> Proof:
+        self.line.save()
+        journal.add(
+            self.context.tx,
+            type=PROVED,
+            mode=Mode.LIVE,
+            at=self.context.now,
+            actor=self.actor,
+            data={
+                "balance_minor": self.shown,
+                "untold_minor": untold,
+                "currency": PROVIDERS[self.chain.provider].currency,
+                "messages": len(self.told),
+            },
+        )
+        return Proof(True, None, sentence, self.shown, untold, tuple(self.told.values()))
+
+    def _tell(self, entry: ChainEntry, outcome: str) -> None:
+        sentence = Text(f"proof.told.{outcome}", what=self._moment(entry))
+        self.told[entry.key] = Told(entry.key, outcome, sentence)
+
+    def _moment(self, entry: ChainEntry) -> str:
+        amount = entry.amount if entry.pays else abs(entry.effect or 0)
+        return f"{self._money(amount or 0)} ({entry.telco_id or '?'})"
+
+    def _money(self, minor: int) -> str:
+        currency = PROVIDERS[self.chain.provider].currency
+        return f"{currency} {render(minor, currency)}"
