@@ -192,6 +192,16 @@ ERRORS: Final[dict[ErrorCode, Spec]] = {
     _E.TRANSACTION_NOT_CANCELLABLE: Spec(
         409, "This transaction can no longer be cancelled.", "Retrieve it to see its status."
     ),
+    _E.NOT_SETTLEABLE: Spec(
+        409,
+        "Nothing of this transaction is left to settle: it was not paid too little or too much.",
+        "Retrieve it to see its status.",
+    ),
+    _E.ALREADY_SETTLED: Spec(
+        409,
+        "This transaction is settled already.",
+        "Retrieve it to see how; take the settlement back if it was wrong.",
+    ),
     _E.NO_CHECKOUT_PAGE: Spec(
         409,
         "This transaction has no checkout page, or no longer has one.",

@@ -53,6 +53,7 @@ class Path(StrEnum):
     RECONCILE = "/v1/transactions/{reference}/reconcile"
     TRANSACTION_EVENTS = "/v1/transactions/{reference}/events"
     CANCEL = "/v1/transactions/{reference}/cancel"
+    SETTLE = "/v1/transactions/{reference}/settle"
     EVENTS = "/v1/events"
     TEST_PAYMENTS = "/v1/test/payments"
     LOGIN = "/v1/auth/login"
@@ -275,6 +276,14 @@ class Role(StrEnum):
     VIEWER = "viewer"
 
 
+class SettlementKind(StrEnum):
+    """How a person ended what a short or too large payment left open."""
+
+    REST_RECEIVED = "rest_received"
+    WAIVED = "waived"
+    CHANGE_GIVEN = "change_given"
+
+
 class ReviewReason(StrEnum):
     """The reason of a review."""
 
@@ -365,6 +374,8 @@ class ErrorCode(StrEnum):
     ENDPOINT_LIMIT = "ENDPOINT_LIMIT"
     ROTATION_LIMIT = "ROTATION_LIMIT"
     TRANSACTION_NOT_CANCELLABLE = "TRANSACTION_NOT_CANCELLABLE"
+    NOT_SETTLEABLE = "NOT_SETTLEABLE"
+    ALREADY_SETTLED = "ALREADY_SETTLED"
     NO_CHECKOUT_PAGE = "NO_CHECKOUT_PAGE"
     PAYMENT_HANDED_UP = "PAYMENT_HANDED_UP"
     BELONGS_TO_BRANCH = "BELONGS_TO_BRANCH"

@@ -111,6 +111,8 @@ ERRORS: Final[Mapping[ErrorCode, ErrorRow]] = {
     _E.ENDPOINT_LIMIT: ErrorRow(REFUSED, ("momo endpoints list",)),
     _E.ROTATION_LIMIT: ErrorRow(REFUSED, _STATUS),
     _E.TRANSACTION_NOT_CANCELLABLE: ErrorRow(REFUSED, ("momo tx show {reference}",)),
+    _E.NOT_SETTLEABLE: ErrorRow(REFUSED, ("momo tx show {reference}",)),
+    _E.ALREADY_SETTLED: ErrorRow(REFUSED, ("momo tx show {reference}", "momo tx settle {reference} --undo")),
     _E.NO_CHECKOUT_PAGE: ErrorRow(REFUSED, ("momo tx show {reference}",)),
     _E.PAYMENT_HANDED_UP: ErrorRow(REFUSED, ("momo hub status",)),
     _E.BELONGS_TO_BRANCH: ErrorRow(REFUSED, ("momo hub status",)),

@@ -51,20 +51,7 @@ def all_routes(service: Service, authenticator: Authenticator) -> Routes:
     """Return every route."""
     routes = Routes(service, authenticator)
     write, read = Key.TRANSACTIONS_WRITE, Key.TRANSACTIONS_READ
-    routes.add(Path.INITIALIZE, {"POST": op(initialize, Key.TRANSACTIONS_INITIALIZE, write)})
-    routes.add(Path.TRANSACTIONS, {"GET": op(transactions.list_transactions, read)})
-    routes.add(Path.TRANSACTION_BY_CODE, {"GET": op(transactions.get_by_code, read)})
-    # A client reference may contain a slash.
-    by_client_reference = Path.TRANSACTION_BY_CLIENT_REF.replace(
-        "{client_ref}", "{client_ref:path}"
-    )
-    routes.add(by_client_reference, {"GET": op(transactions.get_by_client_reference, read)})
-    routes.add(Path.TRANSACTION, {"GET": op(transactions.get_one, read)})
-    routes.add(Path.RECONCILE, {"POST": op(transactions.reconcile, write)})
-    routes.add(Path.TRANSACTION_EVENTS, {"GET": op(transactions.list_events, read)})
-    routes.add(Path.TEST_PAYMENTS, {"POST": op(messages.create_test_payment, write)})
-    routes.add(Path.EVENTS, {"GET": op(event_stream.get, read)})
-    routes.add(Path.CANCEL, {"POST": op(transactions.cancel, write)})
+    _add_transactions(routes)
     routes.add(Path.REVIEWS, {"GET": op(reviews.get_list, write)})
     routes.add(Path.REVIEW, {"GET": op(reviews.get_one, write)})
     routes.add(Path.REVIEW_APPROVE, {"POST": op(reviews.approve, write)})
@@ -109,6 +96,26 @@ def all_routes(service: Service, authenticator: Authenticator) -> Routes:
     _add_local(routes)
     _add_description(routes)
     return routes
+
+
+def _add_transactions(routes: Routes) -> None:
+    write, read = Key.TRANSACTIONS_WRITE, Key.TRANSACTIONS_READ
+    routes.add(Path.INITIALIZE, {"POST": op(initialize, Key.TRANSACTIONS_INITIALIZE, write)})
+    routes.add(Path.TRANSACTIONS, {"GET": op(transactions.list_transactions, read)})
+    routes.add(Path.TRANSACTION_BY_CODE, {"GET": op(transactions.get_by_code, read)})
+    # A client reference may contain a slash.
+    by_client_reference = Path.TRANSACTION_BY_CLIENT_REF.replace(
+        "{client_ref}", "{client_ref:path}"
+    )
+    routes.add(by_client_reference, {"GET": op(transactions.get_by_client_reference, read)})
+    routes.add(Path.TRANSACTION, {"GET": op(transactions.get_one, read)})
+    routes.add(Path.TRANSACTION_EVENTS, {"GET": op(transactions.list_events, read)})
+    routes.add(Path.TEST_PAYMENTS, {"POST": op(messages.create_test_payment, write)})
+    routes.add(Path.EVENTS, {"GET": op(event_stream.get, read)})
+    routes.add(Path.CANCEL, {"POST": op(transactions.cancel, write)})
+    routes.add(Path.RECONCILE, {"POST": op(transactions.reconcile, write)})
+    back = op(transactions.take_settlement_back, write)
+    routes.add(Path.SETTLE, {"POST": op(transactions.settle, write), "DELETE": back})
 
 
 def _add_open_collections(routes: Routes) -> None:

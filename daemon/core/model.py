@@ -279,6 +279,10 @@ class Transaction(Struct, frozen=True):
     supersedes: str | None
     reversed_at: int | None
     expected_payer_name: str | None = None
+    settled_at: int | None = None
+    settled_by: str | None = None
+    settlement: str | None = None
+    settles: str | None = None
     branch_id: str | None = None
 
     @property

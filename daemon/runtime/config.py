@@ -547,6 +547,8 @@ class Access(Struct, frozen=True):
     socket_users: Annotated[tuple[str, ...], Setting(
         "other users of this machine with the owner's rights on the socket; a shop's folder with the socket then "
         "has mode 0711; only the owner changes it")] = ()
+    cashiers_settle: Annotated[bool, Setting(
+        "cashiers too may say that the rest came in cash, waive what is missing, and give change back", live=True)] = False
 
 
 class Network(Struct, frozen=True):

@@ -379,6 +379,7 @@ class Holding(Struct, frozen=True):
     Attributes:
         matched_by: `review` if an operator approved the payment.
         fresh, method: As in `Settlement`.
+        settles: The id of the transaction that the payment settles.
     """
 
     rejected: bool = False
@@ -386,6 +387,7 @@ class Holding(Struct, frozen=True):
     fresh: bool = False
     referred: bool = True
     method: PaymentMethod | None = None
+    settles: str | None = None
 
 
 def add_holder(tx: Tx, outbox: Outbox, payment: Payment, how: Holding, now: int) -> Transaction:
@@ -410,7 +412,7 @@ def add_holder(tx: Tx, outbox: Outbox, payment: Payment, how: Holding, now: int)
     row = _holder(
         ids.holder_id(outbox.account_key, payment.id), payment, rejected=how.rejected, now=now
     )
-    holder = transactions.add(tx, {**row, "matched_by": how.matched_by})
+    holder = transactions.add(tx, {**row, "matched_by": how.matched_by, "settles": how.settles})
     if not how.rejected and not payment.historical:
         outbox.forward(tx, holder, payment, now, method=how.method)
     journal.add(

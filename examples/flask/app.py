@@ -32,7 +32,7 @@ app.config["DATABASE"] = os.environ.get("DATABASE", "shop.db")
 
 
 class Refused(Exception):
-    """momo refused a call; the text is for the customer."""
+    """The API refused a call; the text is for the customer."""
 
 
 def db() -> sqlite3.Connection:

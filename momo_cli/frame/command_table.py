@@ -33,6 +33,7 @@ COMMANDS: Final[dict[str, Info]] = {
     "tx show": Info("payments.transactions", "Show one transaction", DAY),
     "tx watch": Info("payments.transactions", "Show changes of transactions as they happen", DAY),
     "tx wait": Info("payments.transactions", "Wait until a transaction is paid", DAY),
+    "tx settle": Info("payments.transactions", "Settle a transaction that was paid too little or too much", DAY),
     "tx cancel": Info("payments.transactions", "Cancel an unpaid transaction", DAY),
     "tx replace": Info("payments.transactions", "Replace an unpaid transaction by a new one", DAY),
     "tx send-code": Info("payments.transactions", "Send the customer the SMS with the code again", DAY),

@@ -128,5 +128,6 @@ _FACTS: Final[Mapping[str, Callable[[_Error, Terminal], str]]] = {
     ),
     _E.REVIEW_ALREADY_DECIDED: _decided,
     _E.TRANSACTION_NOT_CANCELLABLE: lambda error, _: _said("It is {}.", _status(error)),
+    _E.NOT_SETTLEABLE: lambda error, _: _said("It is {}.", _status(error)),
 }
 """The sentence made from the extra members of an error, by its code."""

@@ -29,8 +29,14 @@ _KINDS: Final = (
     ("short", "Short"),
     ("over", "Over"),
     ("unmatched", "Matched to no transaction"),
+    ("rest", "Rest of short ones"),
     ("reversed", "Taken back by the network"),
 )
+_SETTLED: Final = {
+    "rest_received": "Settled: the rest came",
+    "waived": "Settled: waived",
+    "change_given": "Settled: change given",
+}
 SHEET_VIEW: Final = view_of(
     "currency network phone_number",
     *(
@@ -89,6 +95,10 @@ def sheet_lines(data: Row, terminal: Terminal) -> list[str]:
     found: list[str] = []
     for sheet in data.get("sheets") or ():
         found += ["", *_sheet(sheet, data, terminal)] if found else _sheet(sheet, data, terminal)
+    counts = _COUNT if terminal.width >= _LABEL + _COUNT + _AMOUNT else 0
+    for row in data.get("settled") or ():
+        amount = f"{money(row['amount']):>{_AMOUNT}}"
+        found.append(f"{_SETTLED[row['kind']]:<{_LABEL}}{_count(row, counts)}{amount}")
     return found
 
 

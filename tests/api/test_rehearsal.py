@@ -182,6 +182,16 @@ async def reviews(call: Rehearsal) -> None:
     [payer] = (await call("GET", Path.APPROVED_PAYERS))["data"]
     await call("GET", Path.APPROVED_PAYER, id=payer["id"])
     await call("DELETE", Path.APPROVED_PAYER, id=payer["id"])
+    await call("POST", Path.REVIEW_UNDO, {}, id=first["id"])
+
+
+async def settlements(call: Rehearsal) -> None:
+    """Rehearse how a short payment is settled, and that taken back."""
+    short = await request(call)
+    body = {"amount": "5.00", "reference": short["reference"]}
+    await call("POST", Path.TEST_PAYMENTS, body)
+    await call("POST", Path.SETTLE, {"kind": "waived"}, reference=short["reference"])
+    await call("DELETE", Path.SETTLE, reference=short["reference"])
 
 
 async def test_every_operation_of_a_key_succeeds_with_a_test_key_and_shows_nothing_live(
@@ -192,6 +202,7 @@ async def test_every_operation_of_a_key_succeeds_with_a_test_key_and_shows_nothi
     await transactions(rehearsal)
     await deliveries(rehearsal, api, endpoint_id)
     await reviews(rehearsal)
+    await settlements(rehearsal)
     every = {
         (method, path.replace(":path}", "}"))
         for path, operations in api.application.operations.items()

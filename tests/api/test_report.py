@@ -69,6 +69,7 @@ async def test_money_is_told_apart_by_what_became_of_it_and_ties_out(api: FakeAp
         "short": {"count": 1, "amount": "38.00", "owed": "2.00"},
         "over": {"count": 1, "amount": "14.00", "to_give_back": "4.00"},
         "unmatched": {"count": 1, "amount": "9.00"},
+        "rest": {"count": 0, "amount": "0.00"},
         "reversed": {"count": 0, "amount": "0.00"},
         "doubted": {"count": 0, "amount": "0.00"},
         "late": 0,

@@ -719,6 +719,7 @@ _COLUMN: dict[str, Any] = {
     "short": {"count": 2, "amount": "76.00", "owed": "6.00"},
     "over": {"count": 1, "amount": "54.00", "to_give_back": "4.00"},
     "unmatched": {"count": 3, "amount": "96.00"},
+    "rest": {"count": 0, "amount": "0.00"},
     "reversed": {"count": 0, "amount": "0.00"},
     "doubted": {"count": 0, "amount": "0.00"},
     "late": 1,
@@ -773,6 +774,7 @@ REPORT: dict[str, Any] = {
                     "short": {**_NOUGHT, "owed": "0.00"},
                     "over": {**_NOUGHT, "to_give_back": "0.00"},
                     "unmatched": _NOUGHT,
+                    "rest": _NOUGHT,
                     "money_in": {"count": 2, "amount": "314.00"},
                     "wallet": {**_COLUMN["wallet"], "says": "314.00"},
                 },
@@ -780,7 +782,7 @@ REPORT: dict[str, Any] = {
             "all": {
                 **{
                     key: _COLUMN[key]
-                    for key in ("short", "over", "unmatched", "reversed", "doubted")
+                    for key in ("short", "over", "unmatched", "rest", "reversed", "doubted")
                 },
                 "paid": {"count": 42, "amount": "3118.50"},
                 "late": 1,

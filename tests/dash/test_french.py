@@ -23,7 +23,7 @@ from daemon.dash.web.words import load
 from daemon.error_table import ERRORS
 from daemon.store import journal
 from daemon.store.engine import Tx
-from daemon.wire import ErrorCode, Mode, ReviewReason, Role
+from daemon.wire import ErrorCode, Mode, ReviewReason, Role, SettlementKind
 from tests.dash import places
 from tests.dash.forms import FORMS
 from tests.dash.test_core_sentences import french
@@ -147,6 +147,10 @@ FACTS: dict[str, list[dict[str, Any]]] = {
     ],
     "transaction.reconciled": [{"reconciliation_id": "rec_1"}],
     "transaction.cancelled": [{}, {"reason": "deux fois"}],
+    "transaction.settled": [
+        {"kind": str(kind), "amount_minor": 500, "currency": "GHS"} for kind in SettlementKind
+    ],
+    "transaction.settlement_taken_back": [{}],
     "transaction.payment_claimed": [{"transaction_id": "93214500001"}],
     "review.opened": [{"reason": str(reason)} for reason in ReviewReason],
     "review.approved": [{}, {"notes": "vu"}],

@@ -246,6 +246,12 @@ EXTRAS: Final[dict[ErrorCode, Extras]] = {
     ErrorCode.TRANSACTION_NOT_CANCELLABLE: Extras(
         {"transaction_status": Annotated[shape.Status, sample(TransactionStatus.PENDING)]}
     ),
+    ErrorCode.NOT_SETTLEABLE: Extras(
+        {"transaction_status": Annotated[shape.Status, sample(TransactionStatus.PENDING)]}
+    ),
+    ErrorCode.ALREADY_SETTLED: Extras(
+        {"settled_at": shape.Time, "settled_by": Annotated[str, sample("user:Esi")]}
+    ),
     ErrorCode.NO_CHECKOUT_PAGE: Extras(
         {
             "reason": Annotated[

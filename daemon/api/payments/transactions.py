@@ -27,11 +27,12 @@ from daemon.core.payments.transaction_json import (
     of_branch,
     pay_to,
     reconciliation,
+    settled,
 )
 from daemon.core.reading import Wrong, read
 from daemon.core.shape import about, marked, page_size, sample
 from daemon.flows.access import users
-from daemon.flows.payments import cancel_expire, initialize, texts
+from daemon.flows.payments import cancel_expire, initialize, settlement, texts
 from daemon.flows.payments import reconcile as reconcile_flow
 from daemon.flows.payments.cancel_expire import Cancelled
 from daemon.flows.payments.reconcile import Reconciled
@@ -39,7 +40,7 @@ from daemon.store import journal
 from daemon.store.engine import Reader
 from daemon.store.payments import payments, reviews, transaction_list, transactions
 from daemon.store.payments.transaction_list import Found, TransactionFilter
-from daemon.wire import ErrorCode, Mode, TransactionStatus
+from daemon.wire import ErrorCode, Mode, SettlementKind, TransactionStatus
 from parsers.pasted import plain_code
 
 PER_PAGE = 50
@@ -231,6 +232,7 @@ def _answer(reader: Reader, found: Found | None, now: int) -> FoundTransactionAn
         transaction,
         payment,
         now,
+        **settled(transaction),
         held_review_id=reviews.held_for(reader, transaction.id),
         pay_to=pay_to(methods),
     )
@@ -278,6 +280,82 @@ async def cancel(call: Call) -> Reply:
         lambda: cancel_expire.cancel(
             call.env, call.caller, reference, reason=asked.reason, keep=keep
         ),
+    )
+
+
+class SettleBody(Struct, frozen=True):
+    """How a short or overpaid transaction is settled."""
+
+    kind: Annotated[
+        SettlementKind,
+        sample(
+            SettlementKind.REST_RECEIVED,
+            "`rest_received` or `waived` of a short transaction, `change_given` of an overpaid one",
+        ),
+    ]
+    payment: (
+        Annotated[
+            str,
+            sample(
+                "0012345679",
+                "the network's ID, or the reference, of the second payment that brought the rest; without it: cash",
+            ),
+            Meta(min_length=1, max_length=TRANSACTION_ID_CHARACTERS_MAX),
+        ]
+        | None
+    ) = None
+    notes: Annotated[shape.Notes, sample("paid the rest in cash")] | None = None
+
+
+@described(
+    "Settle a transaction",
+    answer(FoundTransactionAnswer),
+    reads=SettleBody,
+    errors="TRANSACTION_NOT_FOUND NOT_SETTLEABLE ALREADY_SETTLED BELONGS_TO_BRANCH NO_MATCHING_TRANSACTION "
+    "TRANSACTION_ID_ALREADY_USED AMBIGUOUS_TRANSACTION_ID",
+    example={"kind": "rest_received", "payment": "0012345679"},
+    idempotent=True,
+)
+async def settle(call: Call) -> Reply:
+    """Say how what a short or too large payment left open was ended. Status and amounts stay as the network moved them."""
+    body = await read_object(call.scope, call.receive)
+    idempotency = claim(call, body)
+    asked, warnings = read(SettleBody, body)
+    meta = CallMeta(call.request_id, idempotency, tuple(warnings))
+    request = settlement.SettlementRequest(asked.kind, asked.payment, asked.notes)
+
+    def render(done: settlement.Settled) -> HttpAnswer:
+        return HttpAnswer(200, json_values.success(_settled(done), meta.as_json()))
+
+    keep = Keep(idempotency, render)
+    reference = call.path("reference")
+    return await once(
+        call,
+        keep,
+        lambda: settlement.settle(call.env, call.caller, reference, request, keep=keep),
+    )
+
+
+@described(
+    "Take a settlement back",
+    answer(FoundTransactionAnswer),
+    errors="TRANSACTION_NOT_FOUND NOT_SETTLEABLE BELONGS_TO_BRANCH",
+)
+async def take_settlement_back(call: Call) -> Reply:
+    """Take the settlement of a transaction back. The second payment is free again."""
+    done = await settlement.take_back(call.env, call.caller, call.path("reference"))
+    return ok(_settled(done))
+
+
+def _settled(done: settlement.Settled) -> FoundTransactionAnswer:
+    order = done.transaction
+    return FoundTransactionAnswer.of(
+        order,
+        done.payment,
+        done.at,
+        **settled(order),
+        held_review_id=None,
+        pay_to=pay_to(done.methods),
     )
 
 

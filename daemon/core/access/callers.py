@@ -188,6 +188,10 @@ class Operation(StrEnum):
     SEND_CODE = "send_code"
     """Send a customer the SMS with the code once more."""
     RECONCILE = "reconcile"
+    SETTLE = "settle"
+    """Settle a short transaction with a second payment that came."""
+    SETTLE_BY_HAND = "settle_by_hand"
+    """Settle with cash, waive what is missing, give change back."""
     DECIDE_REVIEW = "decide_review"
     DECIDE_FORGERY = "decide_forgery"
     """Approve or reject a receipt that may be forged."""
@@ -222,6 +226,8 @@ ALLOWED: Final[Mapping[Operation, frozenset[Role]]] = {
     Operation.CANCEL_TRANSACTION: COUNTER,
     Operation.SEND_CODE: COUNTER,
     Operation.RECONCILE: COUNTER,
+    Operation.SETTLE: COUNTER,
+    Operation.SETTLE_BY_HAND: MANAGERS,
     Operation.DECIDE_REVIEW: COUNTER,
     Operation.DECIDE_FORGERY: MANAGERS,
     Operation.MANAGE_PAYERS: MANAGERS,

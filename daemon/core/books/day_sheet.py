@@ -5,15 +5,18 @@ messages: the last balance minus the one before the day, plus money that left an
 about these. It uses no payments, so a payment without money in the wallet, or money without a payment, is a difference.
 """
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, datetime, timedelta, tzinfo
 from enum import StrEnum
-from typing import Final
+from typing import Annotated, Final
 
 from msgspec import Struct
 
 from daemon.core.json_values import Json, timestamp
 from daemon.core.names import network_name, network_of
+from daemon.core.shape import Amount, Count, Currency, sample
+from daemon.wire import SettlementKind
 from parsers.money import render
 from parsers.times import from_us, to_us
 
@@ -25,6 +28,8 @@ class MoneyKind(StrEnum):
     SHORT = "short"
     OVER = "over"
     UNMATCHED = "unmatched"
+    REST = "rest"
+    """It settles a transaction that was short, so it is no sale of its own."""
     REVERSED = "reversed"
     DOUBTED = "doubted"
 
@@ -34,6 +39,7 @@ COUNTED: Final = (
     MoneyKind.SHORT,
     MoneyKind.OVER,
     MoneyKind.UNMATCHED,
+    MoneyKind.REST,
     MoneyKind.REVERSED,
 )
 """Kinds that are money in the wallet; a receipt that its balance disproves is not."""
@@ -57,6 +63,27 @@ class WalletSums(Struct, frozen=True):
     fee_minor: int
     apart_minor: int
     late: int
+
+
+class SettledSum(Struct, frozen=True):
+    """How often, and over which sum, transactions were settled in one way."""
+
+    kind: Annotated[SettlementKind, sample(SettlementKind.WAIVED)]
+    currency: Currency
+    count: Count
+    amount: Amount
+
+
+def settled_sums(rows: Iterable[tuple[str, str]]) -> list[SettledSum]:
+    """Add up the settlements of a period: the stored JSON of each, and its currency."""
+    found: dict[tuple[str, str], list[int]] = {}
+    for text, currency in rows:
+        facts = json.loads(text)
+        found.setdefault((facts["kind"], currency), []).append(facts["amount_minor"])
+    return [
+        SettledSum(SettlementKind(kind), currency, len(each), render(sum(each), currency))
+        for (kind, currency), each in sorted(found.items())
+    ]
 
 
 class Wallet(Struct, frozen=True):

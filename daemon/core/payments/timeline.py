@@ -103,6 +103,12 @@ def _cancelled(facts: Facts, _money: Money) -> Text:
     return Text("journal.cancelled_why", notes=why) if why else Text("journal.cancelled")
 
 
+def _settled(facts: Facts, _money: Money) -> Text:
+    currency = str(facts["currency"])
+    money = f"{currency} {render(facts['amount_minor'], currency)}"
+    return Text(f"journal.settled.{facts['kind']}", money=money)
+
+
 def _held(facts: Facts, money: Money) -> Text:
     if facts.get("reason") == ReviewReason.NEAR_MISS:
         return Text("journal.near_miss", money=money)
@@ -161,6 +167,10 @@ _SENTENCES: Final[Mapping[str, Callable[[Facts, Money], Text]]] = {
         "journal.reconciled", money=money, id=facts["reconciliation_id"]
     ),
     "transaction.cancelled": _cancelled,
+    "transaction.settled": _settled,
+    "transaction.settlement_taken_back": lambda _facts, _money: Text(
+        "journal.settlement_taken_back"
+    ),
     "transaction.expired": lambda _facts, _money: Text("journal.expired"),
     "transaction.released": _of_money("journal.released"),
     "review.opened": _held,

@@ -1,9 +1,10 @@
 """JSON objects of a transaction: list item, single object, answers of initialize and reconcile."""
 
+import json
 from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, Final, Self
 
-from msgspec import UNSET, Struct, UnsetType
+from msgspec import UNSET, Meta, Struct, UnsetType
 
 from daemon.core import shape
 from daemon.core.ids import reference_of
@@ -22,7 +23,7 @@ from daemon.core.model import Event, Payment, PaymentMethod, Transaction
 from daemon.core.names import network_of
 from daemon.core.payments.matching import Verdict, compare_amounts
 from daemon.core.shape import STORED_JSON, about, const, flat, marked, sample, shown
-from daemon.wire import Mode, TransactionStatus
+from daemon.wire import Mode, SettlementKind, TransactionStatus
 from parsers.money import render
 
 VERIFIED: Final = (
@@ -226,9 +227,51 @@ def pay_to(methods: Iterable[PaymentMethod]) -> tuple[PayToAnswer, ...]:
     )
 
 
+class SettlementAnswer(Struct, frozen=True):
+    """How what a short or too large payment left open was ended."""
+
+    kind: Annotated[SettlementKind, sample(SettlementKind.REST_RECEIVED)]
+    amount: shape.Amount
+    payment_reference: Annotated[
+        shape.Reference | None, sample(None, "of the second payment that brought the rest")
+    ]
+    notes: Annotated[str | None, sample("paid the rest in cash")]
+
+    @classmethod
+    def of(cls, transaction: Transaction) -> Self | None:
+        """Return the answer; None if the transaction is not settled."""
+        if transaction.settlement is None:
+            return None
+        found = json.loads(transaction.settlement)
+        holder = found.get("holder")
+        return cls(
+            SettlementKind(found["kind"]),
+            render(found["amount_minor"], transaction.currency),
+            None if holder is None else reference_of(holder),
+            found["notes"],
+        )
+
+
+def settled(transaction: Transaction) -> Json:
+    """Return the members that say how a transaction was settled."""
+    return {
+        "settled_at": timestamp_or_none(transaction.settled_at),
+        "settled_by": transaction.settled_by,
+        "settlement": SettlementAnswer.of(transaction),
+        "settles": None if transaction.settles is None else reference_of(transaction.settles),
+    }
+
+
 class FoundTransactionAnswer(TransactionAnswer, frozen=True, kw_only=True):
     """A transaction that was looked for."""
 
+    settled_at: shape.NoTime
+    settled_by: Annotated[str | None, sample(None)]
+    settlement: Annotated[SettlementAnswer | None, Meta(examples=[None])]
+    settles: Annotated[
+        shape.Reference | None,
+        sample(None, "of a payment without a request: the transaction that it settles"),
+    ]
     pay_to: PayTo
     held_review_id: Annotated[
         shape.Id | None, sample(None, "open review of a held message or payment that names it")

@@ -25,8 +25,10 @@ from daemon.core.payments.transaction_json import (
     ExpectedAmount,
     MatchedBy,
     MetaObject,
+    SettlementAnswer,
     TransactionAnswer,
     amounts,
+    settled,
 )
 from daemon.core.shape import FLAT, STORED_JSON, about, const, flat, marked, sample, stored_json
 from daemon.core.webhooks.endpoint_json import WebhookId
@@ -104,6 +106,15 @@ class _PaymentData(Struct, frozen=True, kw_only=True):
     late: shape.Flag
     matched_by: MatchedBy
     reversed_at: shape.Time | UnsetType = UNSET
+    settled_at: shape.Time | UnsetType = UNSET
+    settlement: SettlementAnswer | UnsetType = UNSET
+    settles: (
+        Annotated[
+            shape.Reference,
+            about("the short transaction that this payment settles: no sale of its own"),
+        ]
+        | UnsetType
+    ) = UNSET
 
 
 class ForwardedData(_PaymentData, frozen=True, kw_only=True):
@@ -274,6 +285,11 @@ def _payment_data(
         "late": transaction.late,
         "matched_by": transaction.matched_by,
         "reversed_at": UNSET if payment.reversed_at is None else timestamp(payment.reversed_at),
+        **{
+            name: UNSET if value is None else value
+            for name, value in settled(transaction).items()
+            if name != "settled_by"
+        },
     }
 
 
@@ -287,7 +303,7 @@ def updated(
     under another reference. Both arguments are transaction, payment and method.
     """
     data, old = _payment_data(*now), _payment_data(*before)
-    changed = [name for name, value in data.items() if value is not UNSET and value != old[name]]
+    changed = [name for name, value in data.items() if value != old[name]]
     supersedes = UNSET if before[0].id == now[0].id else before[0].reference
     return UpdatedData(**data, changed=changed, supersedes_reference=supersedes)
 

@@ -30,6 +30,7 @@ def read_sheet(reader: Reader, period: Period, owner: Shop | None) -> Json:
         "test": period.mode is Mode.TEST,
         "branch": period.branch,
         "sheets": day_sheet.sheets(sums, wallets, sheet_rows.lines(reader, period)),
+        "settled": day_sheet.settled_sums(sheet_rows.settled(reader, period)),
     }
 
 

@@ -24,11 +24,13 @@ CASE WHEN {_DOUBTED} THEN 'doubted'
      WHEN t.origin = 'request' AND t.status = 'SUCCESS' THEN 'paid'
      WHEN t.origin = 'request' AND t.status = 'PARTIAL' THEN 'short'
      WHEN t.origin = 'request' AND t.status = 'OVERPAID' THEN 'over'
+     WHEN t.settles IS NOT NULL THEN 'rest'
      ELSE 'unmatched' END
 """
 _SUMMED: Final = (
     "COUNT(*), SUM(p.amount_minor), SUM(COALESCE(p.fee_minor, 0)), "
-    "SUM(COALESCE(t.expected_minor, p.amount_minor) - p.amount_minor), SUM(COALESCE(t.late, 0)) "
+    "SUM(CASE WHEN t.settled_at IS NULL THEN COALESCE(t.expected_minor, p.amount_minor) - p.amount_minor ELSE 0 END), "
+    "SUM(COALESCE(t.late, 0)) "
     "FROM money x JOIN payments p ON p.seq = x.payment_seq LEFT JOIN transactions t ON t.payment_seq = p.seq"
 )
 _KEYS: Final = ("at", "LENGTH(COALESCE(telco_id, ''))", "COALESCE(telco_id, '')", "seq")
@@ -155,6 +157,18 @@ def wallet(
     assert moved is not None, "an aggregate has one row"
     out, other_in, came_in, went_out = (int(value or 0) for value in moved[1:])
     return Wallet(sim_key, provider, opening, closing, out, other_in, came_in, went_out, fees_minor)
+
+
+def settled(reader: Reader, period: Period) -> list[tuple[str, str]]:
+    """Return how each transaction was settled in the period (JSON), and its currency."""
+    return [
+        (str(row[0]), str(row[1]))
+        for row in reader.all(
+            "SELECT settlement, currency FROM transactions WHERE mode = :mode AND settled_at >= :since AND settled_at < :until "
+            "AND (CAST(:branch AS TEXT) IS NULL OR branch_id = (SELECT id FROM branches WHERE name = :branch))",
+            {"branch": None, **period.params()},
+        )
+    ]
 
 
 def handed_up(reader: Reader, period: Period) -> dict[str, tuple[int, int]]:

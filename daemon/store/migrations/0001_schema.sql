@@ -587,12 +587,19 @@ CREATE TABLE transactions (
     merged_into                   TEXT,                   -- public; id of the transaction that this holder's payment moved to
     supersedes                    TEXT,                   -- public; id of the holder that its payment came from
     reversed_at                   INTEGER,
+    settled_at                    INTEGER,                -- a person ended what a short or too large payment left open
+    settled_by                    TEXT,                   -- public
+    settlement                    TEXT,                   -- masked; JSON object: kind, amount_minor, holder, notes
+    settles                       TEXT,                   -- public; of a holder: id of the order that its payment settles
     branch_id                     TEXT,                   -- public; as in messages
     version                       INTEGER,
+    CHECK ((settled_at IS NULL) = (settlement IS NULL)),
     CHECK (origin = 'open' OR (svc_code IS NOT NULL AND expected_minor IS NOT NULL AND expires_at IS NOT NULL)),
     CHECK ((status = 'SUCCESS' OR status = 'PARTIAL' OR status = 'OVERPAID')
            = (payment_seq IS NOT NULL OR merged_into IS NOT NULL))
 ) STRICT;
+CREATE UNIQUE INDEX transactions_settled_once ON transactions (settles) WHERE settles IS NOT NULL;
+CREATE INDEX transactions_settled ON transactions (mode, settled_at) WHERE settled_at IS NOT NULL;
 CREATE UNIQUE INDEX transactions_one_per_payment ON transactions (payment_seq) WHERE payment_seq IS NOT NULL;
 CREATE UNIQUE INDEX transactions_one_per_held_payment ON transactions (held_payment_seq)
     WHERE held_payment_seq IS NOT NULL;
@@ -715,7 +722,8 @@ CREATE TABLE reviews (
     mode           TEXT NOT NULL CHECK (mode IN ('live', 'test')),  -- public
     reason         TEXT NOT NULL,  -- public
     state          TEXT NOT NULL CHECK (state = 'open' OR state = 'approved' OR state = 'rejected' OR  -- public
-                                        state = 'used_elsewhere' OR state = 'superseded'),
+                                        state = 'used_elsewhere' OR state = 'superseded' OR
+                                        state = 'used_for_settlement'),
     message_id     TEXT NOT NULL REFERENCES messages (id),  -- public
     payment_id     TEXT REFERENCES payments (id),  -- public
     transaction_id TEXT REFERENCES transactions (id),  -- public

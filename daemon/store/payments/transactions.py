@@ -184,6 +184,45 @@ def cancel(tx: Tx, transaction_id: str, now: int) -> Transaction | None:
     )
 
 
+def settle(
+    tx: Tx, transaction_id: str, *, settlement: str, by: str, now: int
+) -> Transaction | None:
+    """Record how a short or overpaid transaction was settled; None if that was done meanwhile or the money was reversed."""
+    return tx.first(
+        Transaction,
+        "UPDATE transactions SET settled_at = :now, settled_by = :by, settlement = :settlement WHERE id = :id "
+        "AND origin = 'request' AND status IN ('PARTIAL', 'OVERPAID') AND settled_at IS NULL AND reversed_at IS NULL "
+        "RETURNING *",
+        {"id": transaction_id, "settlement": settlement, "by": by, "now": now},
+    )
+
+
+def unsettle(tx: Tx, transaction_id: str) -> Transaction:
+    """Remove the settlement of a transaction."""
+    return tx.only(
+        Transaction,
+        "UPDATE transactions SET settled_at = NULL, settled_by = NULL, settlement = NULL "
+        "WHERE id = :id AND settled_at IS NOT NULL RETURNING *",
+        {"id": transaction_id},
+    )
+
+
+def settling(reader: Reader, transaction_id: str) -> Transaction | None:
+    """Return the holder of the payment that settles a transaction."""
+    return reader.first(
+        Transaction, "SELECT * FROM transactions WHERE settles = :id", {"id": transaction_id}
+    )
+
+
+def set_settles(tx: Tx, holder_id: str, transaction_id: str | None) -> Transaction:
+    """Record on a holder which transaction its payment settles; the UNIQUE column allows one holder for each."""
+    return tx.only(
+        Transaction,
+        "UPDATE transactions SET settles = :settles WHERE id = :id AND origin = 'open' RETURNING *",
+        {"id": holder_id, "settles": transaction_id},
+    )
+
+
 def merge_holder(tx: Tx, holder_id: str, into: str) -> None:
     """Remove the payment from a holder, which leaves all lists and totals."""
     changed = tx.run(

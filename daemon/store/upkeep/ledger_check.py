@@ -54,7 +54,7 @@ VIOLATIONS: Final[Mapping[str, Invariant]] = {
         # At a hub, rows that a branch decides are copies, which may be behind each other.
         "WHERE (p.branch_id IS NULL OR p.decider = 'hub') AND p.double_of IS NULL AND p.standing <> CASE "
         "WHEN p.decider = 'hub' AND p.branch_id IS NULL THEN 'handed' "
-        "WHEN EXISTS (SELECT 1 FROM transactions t WHERE t.payment_seq = p.seq AND t.origin = 'request') THEN 'used' "
+        "WHEN EXISTS (SELECT 1 FROM transactions t WHERE t.payment_seq = p.seq AND (t.origin = 'request' OR t.settles IS NOT NULL)) THEN 'used' "
         "WHEN EXISTS (SELECT 1 FROM transactions t WHERE t.payment_seq = p.seq AND t.origin = 'open') THEN 'open' "
         "WHEN EXISTS (SELECT 1 FROM reviews r WHERE r.payment_id = p.id AND r.state = 'open') THEN 'review' "
         "ELSE 'lost' END",

@@ -330,6 +330,7 @@ def _rewrite_all(tx: Tx, found: PayerRows) -> None:
     _rewrite(tx, "reviews", "details", "id", found.reviews, in_json)
     _rewrite(tx, "reviews", "notes", "id", found.reviews, in_text)
     _rewrite(tx, "reconciliations", "notes", "transaction_id", found.transactions, in_text)
+    _rewrite(tx, "transactions", "settlement", "id", found.transactions, in_json)
     _rewrite(tx, "cancellations", "reason", "transaction_id", found.transactions, in_text)
     letters = _where(tx, f"SELECT id FROM deliveries WHERE {_THEIRS}", found.transactions)
     _rewrite(tx, "dead_letters", "notes", "delivery_id", letters, in_text)

@@ -7,13 +7,14 @@ from dataclasses import replace
 from enum import StrEnum
 from typing import Any, Final
 
-from daemon.wire import Mode, Path, TransactionStatus
+from daemon.wire import Mode, Path, SettlementKind, TransactionStatus
 from momo_cli import exit_codes, system
 from momo_cli.errors import known, usage
 from momo_cli.frame.command import command
 from momo_cli.inputs.ids import check_branch
 from momo_cli.inputs.parameters import (
     ALL_ROWS,
+    NOTES,
     OF_BRANCH,
     REASON,
     SINCE_EVENT,
@@ -378,6 +379,64 @@ def cancel(
         reference = reference_of(client, transaction)
         body = {} if reason is None else {"reason": reason}
         reply = client.post_once(path_of(Path.CANCEL, reference=reference), body)
+    return transaction_answer(reply, terminal)
+
+
+class Settle(StrEnum):
+    """What a person did about a short or too large payment."""
+
+    REST = "rest"
+    WAIVE = "waive"
+    CHANGE = "change"
+
+
+_KINDS: Final = {
+    Settle.REST: SettlementKind.REST_RECEIVED,
+    Settle.WAIVE: SettlementKind.WAIVED,
+    Settle.CHANGE: SettlementKind.CHANGE_GIVEN,
+}
+
+
+@command("tx settle", view=SHOW_VIEW)
+def settle(
+    client: Client,
+    terminal: Terminal,
+    transaction: str = TRANSACTION,
+    how: Settle | None = argument(
+        "rest|waive|change",
+        "rest: it came; waive: it is not asked for; change: it was given back.",
+        None,
+    ),
+    payment: str | None = option(
+        "ID", "The network ID of the second payment that brought the rest."
+    ),
+    notes: str | None = NOTES,
+    undo: bool = flag("Take the settlement back."),
+) -> Answer:
+    """Its status and amounts stay: they say what the network moved. It is no longer owed or to give back, in the day sheet
+    too. Without --payment the rest came in cash. A payment that is named counts as used and is no sale of its own. Exit 5:
+    it is not short or overpaid, or it is settled already.
+
+    Examples:
+        momo tx settle 7KQ2MX rest --payment 0012345679
+        momo tx settle 7KQ2MX rest --notes "paid the rest in cash"
+        momo tx settle 7KQ2MX waive
+        momo tx settle 7KQ2MX change
+        momo tx settle 7KQ2MX --undo
+    """
+    transaction = transaction.strip()
+    if undo is (how is not None):
+        raise usage("Name one of rest, waive and change, or --undo.")
+    with known(reference=transaction):
+        path = path_of(Path.SETTLE, reference=reference_of(client, transaction))
+        if undo:
+            reply = client.call("DELETE", path)
+        else:
+            assert how is not None
+            given = {"kind": _KINDS[how], "payment": payment, "notes": notes}
+            reply = client.post_once(
+                path, {name: value for name, value in given.items() if value is not None}
+            )
     return transaction_answer(reply, terminal)
 
 

@@ -20,7 +20,8 @@ async def test_the_body_may_be_left_out(api: FakeApi) -> None:
     answer = await post(api, reference)
     assert (answer.status_code, answer.json()["data"]["status"]) == (200, "CANCELLED")
     shown = (await api.live.get(f"/v1/transactions/{reference}")).json()["data"]
-    found = {"held_review_id": None, "pay_to": shown["pay_to"]}
+    names = ("pay_to", "settled_at", "settled_by", "settlement", "settles")
+    found = {"held_review_id": None, **{name: shown[name] for name in names}}
     assert shown == {**answer.json()["data"], **found}
 
 

@@ -51,7 +51,8 @@ async def test_approve_answers_with_the_review_and_the_transaction(api: FakeApi)
     assert list(body) == ["success", "data", "transaction", "settled", "meta"]
     assert body["data"] == (await api.live.get(path)).json()["data"]
     shown = (await api.live.get(f"/v1/transactions/{reference}")).json()["data"]
-    found = {"held_review_id": None, "pay_to": shown["pay_to"]}
+    names = ("pay_to", "settled_at", "settled_by", "settlement", "settles")
+    found = {"held_review_id": None, **{name: shown[name] for name in names}}
     assert {**body["transaction"], **found} == shown
     assert body["data"]["decided_by"].startswith("key:")
     assert code(await api.live.post(f"{path}/approve")) == (409, "REVIEW_ALREADY_DECIDED")

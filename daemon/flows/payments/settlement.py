@@ -1,0 +1,243 @@
+"""Settle a transaction that was paid too little or too much: the rest came, it is waived, or change was given back.
+
+Status and amounts of the transaction stay: they say what the network moved. A payment that settles it counts as used, keeps a
+holder of its own, which names the transaction (`settles`), and is forwarded once as that holder.
+"""
+
+import json
+from typing import Final
+
+from msgspec import Struct
+
+from daemon.core.access.callers import Caller, Operation, require
+from daemon.core.errors import FieldError, Refusal, invalid
+from daemon.core.inputs import Keep
+from daemon.core.json_values import timestamp_or_none
+from daemon.core.model import Payment, PaymentMethod, Transaction
+from daemon.core.payments.checkout import payable
+from daemon.core.text import Text
+from daemon.env import Env
+from daemon.steps import hand_up
+from daemon.steps import settle as steps
+from daemon.steps.pay import is_unconfirmed_history
+from daemon.store import idempotency, journal
+from daemon.store.engine import Tx
+from daemon.store.payments import payments, reviews, transactions
+from daemon.wire import ErrorCode, SettlementKind, TransactionStatus
+from parsers.money import render
+from parsers.reading import normalize_telco_id
+
+_FITS: Final = {
+    SettlementKind.REST_RECEIVED: TransactionStatus.PARTIAL,
+    SettlementKind.WAIVED: TransactionStatus.PARTIAL,
+    SettlementKind.CHANGE_GIVEN: TransactionStatus.OVERPAID,
+}
+
+
+class SettlementRequest(Struct, frozen=True):
+    """How a transaction is settled.
+
+    Attributes:
+        kind: What happened.
+        payment: The network's ID, or the reference, of the second payment that brought the rest; None: cash.
+        notes: For the record.
+    """
+
+    kind: SettlementKind
+    payment: str | None = None
+    notes: str | None = None
+
+
+class Settled(Struct, frozen=True):
+    """The transaction after it was settled, or after that was taken back.
+
+    `payment` verified it, and `methods` are the numbers that a customer can pay.
+    """
+
+    transaction: Transaction
+    payment: Payment
+    methods: tuple[PaymentMethod, ...]
+    at: int
+
+
+async def settle(
+    env: Env,
+    caller: Caller,
+    reference: str,
+    request: SettlementRequest,
+    *,
+    keep: Keep[Settled] | None = None,
+) -> Settled:
+    """Settle a transaction.
+
+    Raises:
+        Refusal: TRANSACTION_NOT_FOUND, BELONGS_TO_BRANCH, NOT_SETTLEABLE, ALREADY_SETTLED, ROLE_REQUIRED; VALIDATION_ERROR if
+            the kind does not fit the status; for the payment NO_MATCHING_TRANSACTION, TRANSACTION_ID_ALREADY_USED,
+            AMBIGUOUS_TRANSACTION_ID.
+        Unavailable: Nothing could be written, or the database is damaged.
+    """
+    require(caller, Operation.SETTLE)
+    if request.payment is None and not env.config.access.cashiers_settle:
+        require(caller, Operation.SETTLE_BY_HAND)
+    now = env.clock.now_us()
+
+    def record(tx: Tx) -> Settled:
+        env.refuse_if_damaged()
+        order = steps.own_transaction(tx, caller, reference)
+        _fits(order, request)
+        assert order.expected_minor is not None
+        paid = _verifying(tx, order)
+        amount = abs(order.expected_minor - paid.amount_minor)
+        facts = {"kind": request.kind, "amount_minor": amount, "notes": request.notes}
+        if request.payment is not None:
+            rest = _rest(tx, order, request.payment)
+            holder = _use(tx, env, order, rest, actor=caller.name, now=now)
+            facts |= {"amount_minor": rest.amount_minor, "holder": holder.id}
+        settled = transactions.settle(
+            tx, order.id, settlement=json.dumps(facts), by=caller.name, now=now
+        )
+        assert settled is not None, "it was read in this database transaction"
+        journal.add(
+            tx,
+            type="transaction.settled",
+            mode=order.mode,
+            at=now,
+            actor=caller.name,
+            transaction_id=order.id,
+            payment_id=None if request.payment is None else rest.id,
+            data={
+                "kind": request.kind,
+                "amount_minor": facts["amount_minor"],
+                "currency": order.currency,
+            },
+        )
+        env.outbox.update(tx, settled, paid, now, before=(order, paid))
+        return _done(tx, settled, paid, now)
+
+    return await env.store.write(lambda tx: idempotency.kept(tx, keep, now, lambda: record(tx)))
+
+
+async def take_back(env: Env, caller: Caller, reference: str) -> Settled:
+    """Take a settlement back: the transaction is short or overpaid again, and its second payment is free.
+
+    Raises:
+        Refusal: TRANSACTION_NOT_FOUND, BELONGS_TO_BRANCH, NOT_SETTLEABLE if it is not settled, ROLE_REQUIRED.
+        Unavailable: Nothing could be written, or the database is damaged.
+    """
+    require(caller, Operation.SETTLE_BY_HAND)
+    now = env.clock.now_us()
+
+    def undo(tx: Tx) -> Settled:
+        env.refuse_if_damaged()
+        order = steps.own_transaction(tx, caller, reference)
+        if order.settled_at is None:
+            raise Refusal(
+                ErrorCode.NOT_SETTLEABLE,
+                "This transaction is not settled.",
+                transaction_status=order.status,
+            )
+        holder = transactions.settling(tx, order.id)
+        if holder is not None and holder.payment_id is not None:
+            transactions.set_settles(tx, holder.id, None)
+            payments.set_standing(tx, holder.payment_id, "open")
+        after, paid = transactions.unsettle(tx, order.id), _verifying(tx, order)
+        journal.add(
+            tx,
+            type="transaction.settlement_taken_back",
+            mode=order.mode,
+            at=now,
+            actor=caller.name,
+            transaction_id=order.id,
+            payment_id=None if holder is None else holder.payment_id,
+        )
+        env.outbox.update(tx, after, paid, now, before=(order, paid))
+        return _done(tx, after, paid, now)
+
+    return await env.store.write(undo)
+
+
+def _done(tx: Tx, order: Transaction, paid: Payment, now: int) -> Settled:
+    return Settled(order, paid, payable(transactions.shown_lines(tx, order.mode), order.mode), now)
+
+
+def _fits(order: Transaction, request: SettlementRequest) -> None:
+    if order.settled_at is not None:
+        raise Refusal(
+            ErrorCode.ALREADY_SETTLED,
+            settled_at=timestamp_or_none(order.settled_at),
+            settled_by=order.settled_by,
+        )
+    if (
+        order.origin == "open"
+        or order.status not in _FITS.values()
+        or order.reversed_at is not None
+    ):
+        why = None if order.reversed_at is None else "The payment of this transaction was reversed."
+        raise Refusal(ErrorCode.NOT_SETTLEABLE, why, transaction_status=order.status)
+    if _FITS[request.kind] is not order.status:
+        key = (
+            "field.settle.short"
+            if order.status is TransactionStatus.PARTIAL
+            else "field.settle.over"
+        )
+        raise invalid([FieldError("kind", "invalid", Text(key))])
+    if request.payment is not None and request.kind is not SettlementKind.REST_RECEIVED:
+        raise invalid([FieldError("payment", "invalid", Text("field.settle.payment"))])
+
+
+def _verifying(tx: Tx, order: Transaction) -> Payment:
+    paid = payments.get(tx, order.payment_id or "")
+    assert paid is not None, "a verified transaction has a payment"
+    return paid
+
+
+def _rest(tx: Tx, order: Transaction, named: str) -> Payment:
+    """Return the unused payment with this network ID, or of the holder with this reference."""
+    holder = transactions.by_reference(tx, named, order.mode)
+    if holder is not None:
+        one = payments.get(tx, holder.payment_id or "") if holder.origin == "open" else None
+        found = [] if one is None else [one]
+    else:
+        found = payments.with_telco_id(tx, order.mode, normalize_telco_id(named))
+    usable = [
+        payment
+        for payment in found
+        if payment.currency == order.currency
+        and payment.reversed_at is None
+        and payment.decided_here
+    ]
+    unused = [payment for payment in usable if payment.standing != "used"]
+    if not usable or any(
+        is_unconfirmed_history(tx, payment) or hand_up.is_unanswered(tx, payment)
+        for payment in unused
+    ):
+        # A person with the password may reconcile an order with such a payment.
+        raise Refusal(ErrorCode.NO_MATCHING_TRANSACTION)
+    if not unused:
+        user = transactions.paid_by(tx, usable[0].id)
+        raise Refusal(
+            ErrorCode.TRANSACTION_ID_ALREADY_USED,
+            expected_amount=render(order.expected_minor or 0),
+            used_by_reference=None if user is None else user.reference,
+        )
+    if len(unused) > 1:
+        providers = sorted(payment.provider for payment in unused)
+        raise Refusal(ErrorCode.AMBIGUOUS_TRANSACTION_ID, providers=providers)
+    return unused[0]
+
+
+def _use(
+    tx: Tx, env: Env, order: Transaction, rest: Payment, *, actor: str, now: int
+) -> Transaction:
+    """Use a payment for a settlement and return its holder, which names the order; its reviews close."""
+    for review in reviews.open_for_payment(tx, rest.id):
+        reviews.close(tx, review.id, "used_for_settlement", by=actor, now=now)
+    held = transactions.holding(tx, rest.id)
+    if held is not None:
+        steps.release(tx, held, rest.message_id, rest.id, actor=actor, now=now)
+    known = transactions.paid_by(tx, rest.id)
+    payments.set_standing(tx, rest.id, "used")
+    if known is not None:
+        return transactions.set_settles(tx, known.id, order.id)
+    how = steps.Holding(matched_by="review", settles=order.id)
+    return steps.add_holder(tx, env.outbox, rest, how, now)
