@@ -110,6 +110,8 @@ ACTIONS: Final[tuple[Action, ...]] = (
     Action("/dash/till/{id}/cancel", Op.CANCEL_TRANSACTION, till.cancel, "momo tx cancel {id}"),
     Action("/dash/payments/{id}/reconcile", Op.RECONCILE, payments.reconcile, "momo reconcile REF ID"),
     Action("/dash/transactions/{id}/cancel", Op.CANCEL_TRANSACTION, transactions.cancel, "momo tx cancel {id}"),
+    Action("/dash/transactions/{id}/settle", Op.SETTLE, transactions.settle, "momo tx settle {id} rest"),
+    Action("/dash/transactions/{id}/unsettle", Op.SETTLE_BY_HAND, transactions.take_settlement_back, "momo tx settle {id} --undo"),
     Action("/dash/transactions/{id}/renew", Op.CREATE_TRANSACTION, transactions.renew, "momo tx replace {id}"),
     Action("/dash/transactions/{id}/reconcile", Op.RECONCILE, transactions.reconcile, "momo reconcile {id} ID"),
     Action("/dash/transactions/{id}/send", Op.SEND_CODE, transactions.send_again, "momo tx send-code {id}"),

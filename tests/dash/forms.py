@@ -12,9 +12,10 @@ from typing import Any, Final
 import pyotp
 
 from daemon.flows.access import browser
+from daemon.flows.payments import settlement
 from daemon.modem.codec.pdu_encode import encode_deliver
 from daemon.store.access import users
-from daemon.wire import Role
+from daemon.wire import Role, SettlementKind
 from parsers.times import from_us
 from tests.dash.places import ENDPOINT, RULE, webhook_paths
 from tests.dash.test_first_run import SHOP, without_password
@@ -27,7 +28,7 @@ from tests.fakes.orders import Orders
 from tests.fakes.receipts import MTN_SENDER, MTN_SMSC, mtn, mtn_receipt
 from tests.fakes.reviews import approve as approve_review
 from tests.fakes.reviews import approve_row
-from tests.fakes.shop import METHOD_ID
+from tests.fakes.shop import METHOD_ID, OWNER
 from tests.parsers.test_own import FILE
 
 OTHER: Final = "+233201234567"
@@ -94,6 +95,20 @@ async def decided(stage: Stage) -> Known:
 
 async def waiting(stage: Stage) -> Known:
     order = await Orders(stage.api.shop).make("waiting")
+    return {"id": order.reference}
+
+
+async def short(stage: Stage) -> Known:
+    """Make an order that was paid too little, and the payment that brings the rest."""
+    orders = Orders(stage.api.shop)
+    order = await orders.make("short")
+    return {"id": order.reference, "telco_id": await orders.pay(order, reference="the rest")}
+
+
+async def settled(stage: Stage) -> Known:
+    order = await Orders(stage.api.shop).make("short")
+    how = settlement.SettlementRequest(SettlementKind.WAIVED)
+    await settlement.settle(stage.api.shop.env, OWNER, order.reference, how)
     return {"id": order.reference}
 
 
@@ -309,6 +324,8 @@ FORMS: Final[dict[str, tuple[Prepare, dict[str, str]]]] = {
     "/dash/till/{id}/cancel": (waiting, {}),
     "/dash/payments/{id}/reconcile": (payment, {"order": "{order}"}),
     "/dash/transactions/{id}/cancel": (waiting, {"reason": "ordered twice"}),
+    "/dash/transactions/{id}/settle": (short, {"kind": "rest_received", "payment": "{telco_id}"}),
+    "/dash/transactions/{id}/unsettle": (settled, {}),
     "/dash/transactions/{id}/renew": (waiting, {}),
     "/dash/transactions/{id}/reconcile": (unmatched, {"transaction_id": "{telco_id}"}),
     "/dash/transactions/{id}/send": (waiting, {}),

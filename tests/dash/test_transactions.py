@@ -165,6 +165,38 @@ async def test_an_order_is_cancelled_with_a_reason(api: FakeApi) -> None:
     assert (answer.status_code, "It cannot be cancelled" in answer.text) == (422, True)
 
 
+async def test_a_short_order_is_settled_by_its_rest_and_by_a_manager_by_hand(api: FakeApi) -> None:
+    cashier, orders = await log_in(api, Role.CASHIER), Orders(api.shop)
+    order = await orders.make("short")
+    path = f"/dash/transactions/{order.reference}"
+    page = (await cashier.get(path)).text
+    assert "The rest has come" in page
+    assert "Waive the rest" not in page
+    answer = await cashier.post(f"{path}/settle", {"kind": "waived"})
+    assert answer.status_code == 403
+    answer = await cashier.post(
+        f"{path}/settle", {"kind": "rest_received", "payment": "93219999999"}
+    )
+    assert (
+        answer.status_code,
+        'name="payment" type="text" value="93219999999"' in answer.text,
+    ) == (422, True)
+    rest = await orders.pay(order, reference="the rest")
+    await cashier.post(f"{path}/settle", {"kind": "rest_received", "payment": rest})
+    page = (await cashier.get(path)).text
+    assert "The rest came" in page
+    assert "Take this back" not in page
+
+    manager = await log_in(api, Role.MANAGER)
+    await manager.post(f"{path}/unsettle")
+    page = (await manager.get(path)).text
+    assert "Waive the rest" in page
+    await manager.post(f"{path}/settle", {"kind": "waived"})
+    assert "What is missing was waived" in (await manager.get(path)).text
+    answer = await manager.post(f"{path}/settle", {"kind": "waived"})
+    assert (answer.status_code, "It cannot be settled" in answer.text) == (422, True)
+
+
 async def test_an_order_is_replaced_once_by_one_with_the_same_customer(api: FakeApi) -> None:
     person, orders = await log_in(api, Role.CASHIER), Orders(api.shop)
     old = await orders.make("waiting", client_reference="INV-1", meta='{"table":4}')

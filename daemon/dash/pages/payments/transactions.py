@@ -13,6 +13,7 @@ from daemon.core.model import Transaction
 from daemon.core.payments.checkout import CheckoutFacts
 from daemon.core.payments.matching import replacement_of
 from daemon.core.payments.timeline import TransactionEventAnswer
+from daemon.core.payments.transaction_json import SettlementAnswer
 from daemon.core.shape import flat
 from daemon.dash.parts import listing
 from daemon.dash.parts.confirming import vouched
@@ -20,7 +21,7 @@ from daemon.dash.parts.listing import Choice
 from daemon.dash.parts.message_text import actor_name
 from daemon.dash.parts.order import STATES, TONES, facts_of, masked, order_of, state_of, time_left
 from daemon.dash.web.visit import Download, Goto, Outcome, Shown, Visit
-from daemon.flows.payments import cancel_expire, initialize, texts
+from daemon.flows.payments import cancel_expire, initialize, settlement, texts
 from daemon.flows.payments import reconcile as reconcile_flow
 from daemon.flows.payments.texts import SentAgain
 from daemon.store import journal
@@ -28,7 +29,7 @@ from daemon.store.engine import Reader
 from daemon.store.payments import payments, reviews, transaction_list
 from daemon.store.payments import texts as text_store
 from daemon.store.payments.transaction_list import Found, TransactionFilter
-from daemon.wire import ErrorCode, Mode, TransactionStatus
+from daemon.wire import ErrorCode, Mode, SettlementKind, TransactionStatus
 from parsers.money import render
 from parsers.reading import normalize_telco_id
 
@@ -127,6 +128,9 @@ async def show_one(visit: Visit) -> Shown:
     transaction = order.transaction
     state = state_of(transaction, visit.env.times().lower_bound_us)
     unpaid = state in {"open", "expired", "cancelled"}
+    by_hand = visit.may(Operation.SETTLE_BY_HAND) or (
+        visit.env.config.access.cashiers_settle and visit.may(Operation.SETTLE)
+    )
     return Shown(
         "payments/transaction.html",
         {
@@ -144,6 +148,11 @@ async def show_one(visit: Visit) -> Shown:
             "may_renew": unpaid and visit.may(Operation.CREATE_TRANSACTION),
             "may_send": state == "open" and visit.may(Operation.SEND_CODE),
             "may_make": visit.may(Operation.CREATE_TRANSACTION),
+            "settlement": SettlementAnswer.of(transaction),
+            "may_settle": state in {"short", "over"}
+            and visit.may(Operation.SETTLE)
+            and (state == "short" or by_hand),
+            "may_settle_by_hand": by_hand,
         },
         f"{order.view.code} · {visit.money(transaction.expected_minor, transaction.currency)}",
     )
@@ -161,6 +170,43 @@ async def cancel(visit: Visit) -> Outcome:
     except Refusal as refusal:
         _not_open(visit, refusal, "not_cancellable")
     return place
+
+
+async def settle(visit: Visit) -> Outcome:
+    """Say how what a short or too large payment left open was ended."""
+    try:
+        kind = SettlementKind(visit.form.get("kind", ""))
+    except ValueError:
+        visit.wrong("", "not_settleable")
+    payment = visit.form.get("payment", "").strip()[:TRANSACTION_ID_CHARACTERS_MAX] or None
+    notes = visit.form.get("notes", "").strip()[:NOTES_CHARACTERS_MAX] or None
+    request = settlement.SettlementRequest(kind, payment, notes)
+    place = Goto(_here(visit), "said_settled")
+    keep = visit.keep(lambda _: place)
+    try:
+        await settlement.settle(visit.env, visit.caller, visit.places["id"], request, keep=keep)
+    except Refusal as refusal:
+        if refusal.code in {
+            ErrorCode.NOT_SETTLEABLE,
+            ErrorCode.ALREADY_SETTLED,
+            ErrorCode.VALIDATION_ERROR,
+        }:
+            visit.wrong("", "not_settleable")
+        key = f"reconcile_{refusal.code.lower()}"
+        if refusal.code is ErrorCode.TRANSACTION_NOT_FOUND or not visit.words.has(key):
+            raise
+        visit.wrong("payment", key)
+    return place
+
+
+async def take_settlement_back(visit: Visit) -> Outcome:
+    """Take a settlement back."""
+    try:
+        await settlement.take_back(visit.env, visit.caller, visit.places["id"])
+    except Refusal as refusal:
+        if refusal.code is not ErrorCode.NOT_SETTLEABLE:
+            raise
+    return Goto(_here(visit), "said_settlement_undone")
 
 
 async def renew(visit: Visit) -> Outcome:
