@@ -213,7 +213,7 @@ async def test_a_payment_whose_receipt_was_refuted_is_shown_as_doubted(api: Fake
 
     def refute(tx: Tx) -> None:
         tx.run(
-            "UPDATE line_balances SET standing = 'refuted' WHERE message_seq = (SELECT message_seq FROM payments)"
+            "UPDATE line_balances SET standing = 'doubtful' WHERE message_seq = (SELECT message_seq FROM payments)"
         )
 
     await api.shop.env.store.write(refute)
