@@ -20,7 +20,7 @@ from _figures import Row, median, report, spread
 
 from daemon.store.engine import Reader
 from daemon.store.migrate import migrate
-from daemon.store.payments.transaction_list import BOTH, JOINED, TransactionFilter, transactions
+from daemon.store.payments.transaction_list import JOINED, TransactionFilter, transactions
 from daemon.wire import Mode, TransactionStatus
 
 SIZES: Final = (10_000, 1_000_000)
@@ -86,7 +86,7 @@ def bare(
     source = f"FROM {JOINED} WHERE {where}"
     count = f"SELECT COUNT(*) {source}"
     order = f"ORDER BY t.created_at DESC, t.seq DESC LIMIT 100 OFFSET {offset}"
-    page = f"SELECT {BOTH} {source} {order}"
+    page = f"SELECT t.*, p.* {source} {order}"
     return lambda: (base.execute(count, params).fetchone(), base.execute(page, params).fetchall())
 
 
