@@ -172,8 +172,11 @@ def _install(setup: Setup, found: manager.Service, wanted: str | None) -> Row:
 
 def daemon(setup: Setup) -> Row:
     """Start the daemon, or check that it runs with the current settings."""
-    if setup.looks or setup.port_taken:
-        return _looked_at(setup)
+    if setup.port_taken:
+        return outcome("skipped", "Not started, because its port is in use: see The address")
+    if setup.looks:
+        down = outcome("needs_action", "It is not running", "momo daemon start")
+        return outcome("done", "Running") if setup.client.alive() else down
     _keep_ports(setup)
     fault, fix = phone.keep_given(setup)
     try:
@@ -194,15 +197,6 @@ def daemon(setup: Setup) -> Row:
     ports = json.loads(setup.get(_PORTS))
     only = f", only for {' and '.join(map(clean, ports))}" if ports else ""
     return outcome("done", f"{word} (pid {started.pid}){only}")
-
-
-def _looked_at(setup: Setup) -> Row:
-    """Return whether the daemon runs, without starting it."""
-    if setup.port_taken:
-        return outcome("skipped", "Not started, because its port is in use: see The address")
-    if setup.client.alive():
-        return outcome("done", "Running")
-    return outcome("needs_action", "It is not running", "momo daemon start")
 
 
 def backup(setup: Setup) -> Row:

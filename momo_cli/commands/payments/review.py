@@ -224,11 +224,8 @@ def undo(client: Client, terminal: Terminal, review: str = _REVIEW) -> Answer:
         momo review undo 3f6d9e0a-1b2c-4d5e-8f90-a1b2c3d4e5f6
     """
     review = id_of(client, REVIEWS, review)
-    try:
+    with known(review=review):
         reply = client.post_once(path_of(Path.REVIEW_UNDO, id=review), {})
-    except Failure as failure:
-        failure.facts.setdefault("review", review)
-        raise
     row, transaction = reply.data, reply.body.get("transaction")
     said = terminal.style("✓ Taken back.", "green")
     if row.get("state") == OPEN:
