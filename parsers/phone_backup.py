@@ -38,6 +38,8 @@ _SECONDS_MAX: Final = 10**11
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _PAIR_CHARACTERS: Final = 20
 """The most characters that the two numbers of a surrogate pair take."""
+_RUN_CHARACTERS_MAX: Final = 65_536
+"""So much text without a blank is kept until its end is known; a character in more of it may be read as two marks."""
 
 
 class BackupError(ValueError):
@@ -130,6 +132,8 @@ def _paired(pieces: Iterable[str]) -> Iterator[str]:
         end = len(text)
         if "&" in text[-_PAIR_CHARACTERS:]:
             end = max(text.rfind(" "), text.rfind("\n")) + 1
+            if len(text) - end > _RUN_CHARACTERS_MAX:
+                end = len(text) - _PAIR_CHARACTERS
         kept = text[end:]
         yield clean_xml(text[:end])
     yield clean_xml(kept)
@@ -182,13 +186,17 @@ def _of_pdus(pieces: Iterator[str], zone: tzinfo) -> Iterator[BackupMessage]:  #
 
 
 def _lines(pieces: Iterable[str]) -> Iterator[str]:
-    rest = ""
+    rest: list[str] = []
     for piece in pieces:
-        *whole, rest = (rest + piece).split("\n")
-        for line in whole:
-            yield line + "\n"
-    if rest:
-        yield rest
+        first, *others = piece.split("\n")
+        rest.append(first)
+        if others:
+            yield "".join(rest) + "\n"
+            for line in others[:-1]:
+                yield line + "\n"
+            rest = [others[-1]]
+    if last := "".join(rest):
+        yield last
 
 
 def _found(
