@@ -96,6 +96,7 @@ ACTIONS: Final[tuple[Action, ...]] = (
     Action("/dash/lines/{id}/test-payment", Op.MANAGE_LINES, lines.test_payment, "momo lines test-payment {id}"),
     Action("/dash/lines/{id}/ignore", Op.MANAGE_LINES, lines.ignore, "momo lines ignore {id}"),
     Action("/dash/lines/{id}/acknowledge", Op.MANAGE_LINES, lines.acknowledge, "momo lines acknowledge {id}"),
+    Action("/dash/lines/{id}/wallet", Op.DECIDE_FORGERY, lines.say_wallet, "momo lines wallet NUMBER AMOUNT"),
     Action("/dash/unplaced/{id}/claim", Op.MANAGE_LINES, lines.claim, "momo claim {id}"),
     Action("/dash/messages/all/reparse", Op.MANAGE_MESSAGES, messages.read_all_again, "momo messages reparse"),
     Action("/dash/messages/import/paste", Op.MANAGE_MESSAGES, messages.paste, "momo messages import --paste --line NUMBER"),

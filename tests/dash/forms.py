@@ -303,6 +303,7 @@ FORMS: Final[dict[str, tuple[Prepare, dict[str, str]]]] = {
     "/dash/lines/{id}/test-payment": (line, {}),
     "/dash/lines/{id}/ignore": (bare_line, {"ignored": "yes"}),
     "/dash/lines/{id}/acknowledge": (gap, {"notes": "interest"}),
+    "/dash/lines/{id}/wallet": (line, {"balance": "900", **OWN}),
     "/dash/unplaced/{id}/claim": (unplaced, {}),
     "/dash/messages/all/reparse": (unread, {}),
     "/dash/messages/import/paste": (nothing, {"line": METHOD_ID, "text": RECEIPT}),

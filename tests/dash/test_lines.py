@@ -11,8 +11,9 @@ from daemon.wire import Role
 from tests.dash.places import ENDPOINT
 from tests.fakes import outbox
 from tests.fakes.api import FakeApi
-from tests.fakes.dash import log_in
+from tests.fakes.dash import PASSWORD, log_in
 from tests.fakes.orders import Orders
+from tests.fakes.receipts import mtn
 from tests.fakes.shop import METHOD_ID
 
 EVIL = "<b>box</b>"
@@ -181,3 +182,91 @@ async def test_the_signal_of_the_last_day_is_a_picture_with_its_table(api: FakeA
     plug_in(api, simulated=True, device_id="sim", signal=3)
     note_once(api.shop.env, api.phones)
     assert api.shop.env.signals.hours("sim", api.shop.clock.now_us())[-1].lowest is None
+
+
+async def break_chain(api: FakeApi) -> None:
+    """Believe GHS 900.00, and read a receipt of GHS 25.00 that leads to GHS 725.00."""
+    api.shop.limit(0)
+    await api.shop.begin_chain(90_000)
+    await api.shop.read(mtn(2500, "KOFI ANTWI BADU", 72_500, "food", "93214500001"))
+
+
+async def test_what_the_wallet_shows_settles_the_line_and_says_what_it_means(api: FakeApi) -> None:
+    await break_chain(api)
+    person = await log_in(api, Role.MANAGER)
+    form = {"balance": "725", "confirm_password": PASSWORD}
+    done = await person.post(f"{here(api)}/wallet", form)
+    page = unescape(done.text)
+    assert done.status_code == 200
+    assert "The wallet shows GHS 725.00: the messages that lead to it are believed" in page
+    assert "GHS 25.00 (93214500001) pays now." in page
+    assert await api.shop.values("SELECT amount_minor FROM payments") == [2500]
+    actors = await api.shop.values("SELECT actor FROM events WHERE type = 'wallet.proved'")
+    assert actors == ["user:manager"]
+
+
+async def test_a_balance_that_nothing_leads_to_counts_after_a_yes_to_it_only(api: FakeApi) -> None:
+    await break_chain(api)
+    person = await log_in(api, Role.OWNER)
+    proved = "SELECT json_extract(data, '$.balance_minor') FROM events WHERE type = 'wallet.proved'"
+    asked = await person.post(
+        f"{here(api)}/wallet", {"balance": "500", "confirm_password": PASSWORD}
+    )
+    page = unescape(asked.text)
+    assert asked.status_code == 422
+    assert "Nothing that came by SMS leads to GHS 500.00" in page
+    assert 'name="answer" value="untold"' in page
+    assert 'name="asked" value="500"' in page
+    assert 'name="confirm_password"' not in page, "the password was typed just now"
+    # The yes was about another balance.
+    other = {"balance": "50", "asked": "500", "answer": "untold"}
+    asked = await person.post(f"{here(api)}/wallet", other)
+    assert asked.status_code == 422
+    assert "leads to GHS 50.00" in unescape(asked.text)
+    assert await api.shop.values(proved) == []
+    yes = {"balance": "500", "asked": "500", "answer": "untold"}
+    done = await person.post(f"{here(api)}/wallet", yes)
+    assert done.status_code == 200
+    assert "GHS 400.00 is booked as money that no message tells of" in unescape(done.text)
+    assert await api.shop.values(proved) == [50_000]
+
+
+async def test_a_wrong_balance_or_password_settles_nothing(api: FakeApi) -> None:
+    await break_chain(api)
+    person = await log_in(api, Role.OWNER)
+    refused = await person.post(f"{here(api)}/wallet", {"balance": "725"})
+    assert refused.status_code == 422
+    assert 'aria-describedby="h-confirm_password"' in refused.text
+    form = {"balance": "seven", "confirm_password": PASSWORD}
+    refused = await person.post(f"{here(api)}/wallet", form)
+    assert refused.status_code == 422
+    assert "takes an amount, such as 214.56" in refused.text
+    assert 'value="seven"' in refused.text
+    assert await api.shop.values("SELECT seq FROM events WHERE type = 'wallet.proved'") == []
+
+
+async def test_who_may_settle_a_line_in_doubt_is_led_to_its_form(api: FakeApi) -> None:
+    await break_chain(api)
+    [review] = await api.shop.values("SELECT id FROM reviews")
+    link, pages = f'href="{here(api)}#wallet"', ("/dash", f"/dash/review/{review}")
+    manager, cashier = await log_in(api, Role.MANAGER), await log_in(api, Role.CASHIER)
+    for path in pages:
+        assert link in (await manager.get(path)).text, path
+        assert link not in (await cashier.get(path)).text, path
+    assert 'id="wallet"' in (await manager.get(here(api))).text
+    form = {"balance": "725", "confirm_password": PASSWORD}
+    assert (await cashier.post(f"{here(api)}/wallet", form)).status_code == 403
+    assert await api.shop.values("SELECT seq FROM events WHERE type = 'wallet.proved'") == []
+    await manager.post(f"{here(api)}/wallet", form)
+    for path in pages:
+        assert link not in (await manager.get(path)).text, path
+
+
+async def test_the_day_sheet_of_a_wallet_that_differs_leads_to_its_form(api: FakeApi) -> None:
+    await break_chain(api)
+    manager = await log_in(api, Role.MANAGER)
+    await manager.post(f"{here(api)}/wallet", {"balance": "725", "confirm_password": PASSWORD})
+    await api.shop.read(mtn(500, "KOFI ANTWI BADU", 73_000, "food", "93214500002"))
+    link = f'href="{here(api)}#wallet"'
+    assert link in (await manager.get("/dash/day")).text
+    assert link not in (await (await log_in(api, Role.VIEWER)).get("/dash/day")).text

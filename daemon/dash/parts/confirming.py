@@ -32,6 +32,10 @@ async def confirm(visit: Visit) -> None:
         left = visit.words.number("login_left", int(refusal.extras["attempts_remaining"]))
         visit.errors["confirm_password"] = f"{visit.words('password_wrong')} {left}"
         raise FormWrong from refusal
+    if visit.who is not None and visit.form.get("confirm_password"):
+        # The form may be shown again, for another reason: it does not ask for the password again.
+        session = replace(visit.who.session, confirmed_at=visit.now)
+        visit.who = replace(visit.who, session=session)
 
 
 def doubt_words(visit: Visit, doubt: UnprovedSource | None, payment: Payment) -> str:

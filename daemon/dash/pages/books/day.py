@@ -14,12 +14,14 @@ from daemon.core.json_values import Json
 from daemon.core.limits import DAY_US
 from daemon.dash.parts import chart, listing
 from daemon.dash.parts.listing import Asked, Choice
+from daemon.dash.parts.wallet import wallet_form
 from daemon.dash.web.visit import Download, Goto, Outcome, Shown, Visit
 from daemon.flows.upkeep import notices
 from daemon.steps.books.day_sheet import read_buckets, read_sheet
 from daemon.store import shop as shops
 from daemon.store.books.day_sheet import Period, by_payer, handed_up
 from daemon.store.engine import Reader
+from daemon.store.lines import payment_methods as methods
 from daemon.wire import ShopRole
 from parsers.money import read_api_amount, render
 
@@ -35,14 +37,17 @@ async def show(visit: Visit) -> Shown | Download:
     period, by = _period(visit, asked), asked.chosen["group"]
     is_branch = visit.env.place.role is ShopRole.BRANCH
 
-    def read(reader: Reader) -> tuple[Json, tuple[list[Json], int], Mapping[str, tuple[int, int]]]:
+    def read(
+        reader: Reader,
+    ) -> tuple[Json, tuple[list[Json], int], Mapping[str, tuple[int, int]], dict[str, str]]:
         return (
             read_sheet(reader, period, shops.get(reader)),
             _rows(reader, period, zone, by, asked.limit if asked.as_csv else ROWS_MAX),
             handed_up(reader, period) if is_branch else {},
+            {one.id: wallet_form(visit, reader, one.sim_seq) for one in methods.in_use(reader)},
         )
 
-    sheet, (rows, more), handed = await visit.env.store.read(read)
+    sheet, (rows, more), handed, proofs = await visit.env.store.read(read)
     names = ("payer_name", "payer_phone") if by == "payer" else (by,)
     names = (*names, "currency", "count", "amount")
     columns = {name: lambda row, name=name: row[name] for name in names}
@@ -54,6 +59,7 @@ async def show(visit: Visit) -> Shown | Download:
         "bars": None if asked.as_csv else _bars(visit, rows, by),
         "kinds": day_sheet.COUNTED,
         "handed": handed,
+        "proofs": proofs,
         "branch": period.branch or "",
         "when": _when(visit, period),
         "mails_to": _address(visit) if visit.may(Operation.MAIL_REPORT) else "",

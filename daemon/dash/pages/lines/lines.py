@@ -22,9 +22,12 @@ from daemon.core.model import Device, PaymentMethod, Sim
 from daemon.core.names import currency_of, network_name, provider_name
 from daemon.core.payments.payer_texts import TextKind
 from daemon.dash.parts import chart
+from daemon.dash.parts.confirming import confirm
 from daemon.dash.parts.message_text import visible
-from daemon.dash.web.visit import Goto, Outcome, Shown, Visit
+from daemon.dash.web.visit import FormWrong, Goto, Outcome, Shown, Visit
 from daemon.flows.lines import modems, payment_methods, smscs
+from daemon.flows.lines import wallet as flow
+from daemon.steps.prove import Question
 from daemon.store.engine import Reader
 from daemon.store.lines import devices, sim_pins, sms_rhythms
 from daemon.store.lines import payment_methods as methods_store
@@ -207,6 +210,8 @@ async def show_one(visit: Visit) -> Shown:
             "signals": _signals(visit, view),
             "providers": networks_of(view),
             "manages": visit.may(Operation.MANAGE_LINES),
+            "proves": visit.may(Operation.DECIDE_FORGERY),
+            "questions": tuple(Question),
             "text": visible,
         },
         visible(f"{network_name(network)} · {view.device.name}:{view.slot}"),
@@ -379,6 +384,30 @@ async def acknowledge(visit: Visit) -> Outcome:
         visit.env, visit.caller, slot.device_id, slot.slot_index, notes or None
     )
     return _here(visit, "said_line_explained")
+
+
+async def say_wallet(visit: Visit) -> Outcome:
+    """Settle what the messages leave open by the balance that the wallet shows, and show what that means for each."""
+    view = await visit.env.store.read(lambda reader: _view(visit, reader))
+    if view.method is None:
+        raise Refusal(ErrorCode.PAYMENT_METHOD_NOT_FOUND)
+    await confirm(visit)
+    balance, answer = visit.form.get("balance", "").strip(), visit.form.get("answer", "")
+    # A yes is about the balance of the question, not about another one typed since.
+    yes = answer in tuple(Question) and visit.form.get("asked", "") == balance
+    with visit.shows(*_AGAIN, ErrorCode.METHOD_HAS_NO_SIM, field="balance"):
+        proof, currency = await flow.say_balance(
+            visit.env,
+            visit.caller,
+            view.method.id,
+            balance,
+            answer=Question(answer) if yes else None,
+        )
+    if not proof.settled and proof.question is not None:
+        visit.errors[proof.question] = visit.cite(proof.sentence)
+        raise FormWrong
+    values = {"sim": view, "proof": proof, "currency": currency, "text": visible}
+    return Shown("lines/wallet.html", values, visit.words("wallet_shows"))
 
 
 async def show_unplaced(visit: Visit) -> Shown:

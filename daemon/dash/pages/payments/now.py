@@ -14,12 +14,14 @@ from daemon.core.names import network_name
 from daemon.core.webhooks.endpoint import Endpoint
 from daemon.dash.parts import chart
 from daemon.dash.parts.listing import branch_names
+from daemon.dash.parts.wallet import wallet_form
 from daemon.dash.web.visit import Shown, Visit
 from daemon.steps.books.day_sheet import read_buckets, read_totals
 from daemon.steps.lines import line_status
 from daemon.store.books.day_sheet import Period, waiting
 from daemon.store.engine import Reader
-from daemon.store.messages import messages
+from daemon.store.lines import devices, payment_methods
+from daemon.store.messages import balances, messages
 from daemon.store.payments import payment_list, payments, reviews
 from daemon.store.payments.payment_list import PaymentFilter
 from daemon.store.webhooks import delivery_log, endpoints
@@ -53,7 +55,8 @@ async def show(visit: Visit) -> Shown:
             endpoints.in_use(reader, Mode.LIVE),
             delivery_log.waiting_by_endpoint(reader),
         )
-        needs = _line_needs(visit, lines, _review_needs(visit, reader))
+        needs = _wallet_needs(visit, reader) + _review_needs(visit, reader)
+        needs = _line_needs(visit, lines, needs)
         if visit.may(Operation.MANAGE_WEBHOOKS):
             needs += _webhook_needs(visit, reader, receivers, waits)
         currency = sheets[0]["currency"] if sheets else "GHS"
@@ -134,6 +137,23 @@ def _amount(reader: Reader, review: Review) -> tuple[int, str]:
     fields = {} if message is None else _fields(message.fields)
     currency = str(fields.get("currency") or "GHS")
     return read_api_amount(str(fields.get("amount") or ""), currency) or 0, currency
+
+
+def _wallet_needs(visit: Visit, reader: Reader) -> list[dict[str, str]]:
+    """Return the lines with messages that do not follow from the believed balance; only for who may settle them."""
+    t, found = visit.words, []
+    in_doubt = {
+        (chain.sim_key, chain.provider)
+        for chain in balances.unsettled_chains(reader)
+        if balances.state(reader, chain).live_rows
+    }
+    for method in payment_methods.in_use(reader) if in_doubt else ():
+        href = wallet_form(visit, reader, method.sim_seq)
+        sim = devices.sim_by_seq(reader, method.sim_seq) if method.sim_seq is not None else None
+        if href and sim is not None and (sim.sim_key, method.provider) in in_doubt:
+            what = t("need_wallet", number=visit.phone(method.phone_number))
+            found.append(_need(what, t("wallet_settles"), href, t("wallet_say")))
+    return found
 
 
 def _line_needs(

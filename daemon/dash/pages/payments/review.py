@@ -21,6 +21,7 @@ from daemon.dash.parts import listing
 from daemon.dash.parts.confirming import confirm
 from daemon.dash.parts.listing import Choice
 from daemon.dash.parts.message_text import actor_name, sender_name, sms_text, visible
+from daemon.dash.parts.wallet import wallet_form
 from daemon.dash.web.visit import Download, Goto, Outcome, Shown, Visit
 from daemon.flows.payments import review as flow
 from daemon.store.engine import Reader
@@ -222,15 +223,17 @@ async def show_one(visit: Visit) -> Shown:
 
     def read(
         reader: Reader,
-    ) -> tuple[ReviewEvidence, Review | None, Review | None, int, WaitingApproval | None]:
+    ) -> tuple[ReviewEvidence, Review | None, Review | None, int, WaitingApproval | None, str]:
         found = reviews.evidence_of(reader, review_id, None, visit.now)
         if found is None:
             raise Refusal(ErrorCode.REVIEW_NOT_FOUND)
         _, waiting = reviews.page(reader, state=reviews.OPEN, mode=Mode.LIVE, limit=1, offset=0)
         after, later = _next(visit, reader, found.review), reviews.waiting(reader, review_id)
-        return found, after, _last(visit, reader), waiting, later
+        sim = None if found.line is None else found.line.sim_seq
+        proof = wallet_form(visit, reader, sim) if _does_not_follow(found) else ""
+        return found, after, _last(visit, reader), waiting, later, proof
 
-    found, after, last, waiting, later = await visit.env.store.read(read)
+    found, after, last, waiting, later, proof = await visit.env.store.read(read)
     review, message, paid = found.review, found.message, paid_of(found)
     return Shown(
         "payments/review.html",
@@ -248,6 +251,7 @@ async def show_one(visit: Visit) -> Shown:
             "chain": None if found.place is None else balance_chain(found.place),
             "open": review.state == reviews.OPEN,
             "approving": later,
+            "proof": proof,
             "decides": visit.may(REASONS[review.reason].decider),
             "looks_only": not visit.may(Operation.DECIDE_REVIEW),
             "who": actor_name(visit, review.decided_by),
@@ -261,6 +265,14 @@ async def show_one(visit: Visit) -> Shown:
             "text": visible,
         },
         f"{visit.words('review')} · {visit.money(paid.amount_minor, paid.currency)}",
+    )
+
+
+def _does_not_follow(found: ReviewEvidence) -> bool:
+    """Return whether a review is open because the balance of its message does not follow."""
+    return found.review.state == reviews.OPEN and (
+        found.review.reason == ReviewReason.BALANCE_BREAK
+        or (found.place is not None and found.place.entry.standing is Standing.CANDIDATE)
     )
 
 
