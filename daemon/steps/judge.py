@@ -380,11 +380,7 @@ class Line:
     def is_flooded(self) -> bool:
         """Whether the line is in a flood."""
         if self._flood is None:
-            now = self.context.now
-            since = max(now - DAY_US, self.state.proved_at)
-            self._flood = self.state.candidate_at > since and line_trust.is_flood(
-                balances.recent_candidates(self.context.tx, self.chain), self.state, now
-            )
+            self._flood = is_flooded(self.context.tx, self.chain, self.state, self.context.now)
         return self._flood
 
     def _pay(
@@ -541,9 +537,20 @@ class Line:
             self.confirm(self.state.position)
             self.state = replace(self.state, provisional=None)
             self.pay_waiting()
+        if due.flood_over:
+            self._ask_after_flood()
         rows = balances.live_rows(tx, self.chain)
         if rows != self.state.live_rows:
             self.state = replace(self.state, live_rows=rows)
+
+    def _ask_after_flood(self) -> None:
+        """Open the reviews that a flood kept back, of what still waits."""
+        self._flood = None
+        waiting = balances.without_review(self.context.tx, self.chain)
+        for entry in waiting:
+            self._wait(entry)
+        if len(waiting) < line_trust.CANDIDATES_MAX:
+            self.state = replace(self.state, flood_told_at=0)
 
     def _lapse(self, row: Row) -> None:
         """Let a row that the chain has passed be no rival any more; a strike, if it was paid and the chain has no gap there."""
@@ -677,16 +684,20 @@ class Line:
 
 
 class Due(Struct, frozen=True):
-    """What time has brought for a line: rows that the chain has passed, the row that wins, and whether its balance is firm."""
+    """What time has brought for a line: rows that the chain has passed, the row that wins, and whether its balance is firm.
+
+    `flood_over`: what waited in a flood has no reviews yet.
+    """
 
     passed: list[Row]
     winner: Row | None
     firm: bool
+    flood_over: bool
 
     @property
     def is_nothing(self) -> bool:
         """Whether nothing is to be done."""
-        return not self.passed and self.winner is None and not self.firm
+        return not (self.passed or self.winner or self.firm or self.flood_over)
 
 
 def due_of(reader: Reader, chain: Chain, state: LineState, now: int) -> Due:
@@ -713,7 +724,16 @@ def due_of(reader: Reader, chain: Chain, state: LineState, now: int) -> Due:
     firm = state.provisional is not None and line_trust.is_firm_again(
         state, usual, sum(at >= state.since for at in times()), now
     )
-    return Due(passed, winner, firm)
+    over = state.flood_told_at > 0 and not is_flooded(reader, chain, state, now)
+    return Due(passed, winner, firm, over)
+
+
+def is_flooded(reader: Reader, chain: Chain, state: LineState, now: int) -> bool:
+    """Return whether a line is in a flood."""
+    since = max(now - DAY_US, state.proved_at)
+    return state.candidate_at > since and line_trust.is_flood(
+        balances.recent_candidates(reader, chain), state, now
+    )
 
 
 def _check(context: Context) -> BalanceCheck:

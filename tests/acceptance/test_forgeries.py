@@ -1,6 +1,6 @@
 """Forgeries under the network's exact sender name, through a pty and a real daemon.
 
-Each attack has the letter of the design of the trust rules. After each, six customers pay: at least five of their orders are
+After each attack, six customers pay: at least five of their orders are
 verified without a person, however the attack was built. A `home` centre is the one that the SIM names, a foreign one is not.
 """
 

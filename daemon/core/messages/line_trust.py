@@ -86,7 +86,7 @@ class LineState(Struct, frozen=True, kw_only=True):
         proved_at: The last proof; 0 if never.
         strike_until: Nothing that does not join pays until then.
         candidate_at: When the last candidate came; 0 if never.
-        flood_told_at: When the last notice about a flood was given; 0 if never.
+        flood_told_at: When the last notice about a flood was given; 0 once what waited in it has its reviews.
         live_rows: Rows that are rivals.
         usual_day: The day for which the usual takings were added up.
         usual_minor: Usual takings of a day.

@@ -123,10 +123,10 @@ def put_state(tx: Tx, chain: Chain, line: LineState) -> None:
 
 
 def unsettled_chains(reader: Reader) -> list[Chain]:
-    """Return the lines that time may settle: those with a row, and those whose balance is provisional."""
+    """Return the lines that time may settle: those with a row or a flood, and those whose balance is provisional."""
     rows = reader.all(
         "SELECT s.sim_key, t.provider FROM line_trust t JOIN sims s ON s.seq = t.sim_seq "
-        "WHERE t.live_rows > 0 OR (t.provisional IS NOT NULL AND t.balance IS NOT NULL)"
+        "WHERE t.live_rows > 0 OR t.flood_told_at > 0 OR (t.provisional IS NOT NULL AND t.balance IS NOT NULL)"
     )
     return [Chain(*row) for row in rows]
 
@@ -171,6 +171,17 @@ def recent_candidates(reader: Reader, chain: Chain) -> list[tuple[int, bool]]:
         chain.params(),
     )
     return [(at, bool(opens)) for at, opens in rows]
+
+
+def without_review(reader: Reader, chain: Chain) -> list[ChainEntry]:
+    """Return held candidates that nobody was asked about because they came in a flood, the oldest ones."""
+    rows = reader.all(
+        f"SELECT {_COLUMNS} {_BESIDE} AND standing = 'candidate' AND pays = 1 AND EXISTS (SELECT 1 FROM messages m "
+        "WHERE m.seq = message_seq AND m.state = 'held' AND NOT EXISTS (SELECT 1 FROM reviews r "
+        f"WHERE r.message_id = m.id AND r.state = 'open')) ORDER BY seq LIMIT {CANDIDATES_MAX}",
+        chain.params(),
+    )
+    return [_entry(row) for row in rows]
 
 
 # --- rows beside the chain -------------------------------------------------------------------------

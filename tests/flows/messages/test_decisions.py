@@ -9,7 +9,7 @@ import pytest
 
 from daemon.core.model import Event, Review
 from daemon.flows.lines import smscs
-from daemon.flows.messages import overdue
+from daemon.flows.messages import overdue, settle_lines
 from daemon.flows.payments import review
 from daemon.modem.codec.pdu_encode import encode_deliver
 from daemon.runtime.config import Config, Trust
@@ -109,3 +109,20 @@ async def test_an_approval_of_what_waits_in_the_chain_is_a_proof_of_its_balance(
     )
     assert await say(shop, 2, 500_000, 595_000) is MessageState.PAYMENT
     shop.close()
+
+
+async def test_after_a_flood_each_receipt_that_still_waits_has_a_review(shop: FakeShop) -> None:
+    for number in range(1, 31):
+        shop.clock.advance(30)
+        await say(shop, number, 500, 1_000_000 * number)
+    assert len(await open_reviews(shop)) == 5
+    # Money left without a message, so that what the wallet shows contradicts nothing.
+    shop.clock.advance(2 * 60)
+    await say(shop, 40, 500, 85_500)
+    shop.clock.advance(2 * 60)
+    await shop.says(85_500)
+    for _ in range(2):
+        await settle_lines.settle_lines(shop.env)
+    waiting = await shop.values("SELECT id FROM messages WHERE state = 'held' ORDER BY seq")
+    assert len(waiting) == 30
+    assert [one.message_id for one in await open_reviews(shop)] == waiting

@@ -1,5 +1,6 @@
-"""Demands on the result of a game (section 2 of the trust rules' design)."""
+"""Demands on the result of a game (docs/contributing/trust.md)."""
 
+import itertools
 from collections.abc import Iterable
 from typing import Final
 
@@ -19,7 +20,7 @@ def problems(result: Result) -> list[str]:
     return [
         *result.misread,
         *([] if level == 4 else [*_nothing_lost(result), *_no_reversal(result), *_nothing_stolen(result)]),
-        *({None: _nothing_forged, 0: _nothing_forged, 1: _nothing_forged, 2: _only_real_money, 3: _within_limit, 4: _anything}[level](result)),
+        *({None: _nothing_forged, 0: _nothing_forged, 1: _nothing_forged, 2: _nothing_forged, 3: _within_limits, 4: _anything}[level](result)),
     ]  # fmt: skip
 
 
@@ -88,20 +89,21 @@ def _nothing_forged(result: Result) -> list[str]:
     return [f"paid {_said(one)}" for one in result.forged]
 
 
-def _only_real_money(result: Result) -> list[str]:
-    return [
-        f"paid {'more than came in' if not one.told_first else 'before it was confirmed'}: {_said(one)}"
-        for one in result.forged
-        if not one.told_first or not one.confirmed
-    ]
-
-
-def _within_limit(result: Result) -> list[str]:
-    return [
+def _within_limits(result: Result) -> list[str]:
+    days = [
         f"paid {money(amount)} of forged money on day {day}; the limit was {money(result.limits[day])}"
         for day, amount in sorted(result.forged_by_day().items())
         if amount > result.limits[day]
     ]
+    for proof, forged in itertools.groupby(result.forged, lambda one: one.proved_at):
+        unreal = [one for one in forged if not one.told_first]
+        amount = sum(one.amount for one in unreal)
+        bound = max((result.bounds[day_of(one.at)] for one in unreal), default=0)
+        if amount > bound:
+            days.append(
+                f"paid {money(amount)} of forged money after the proof of day {day_of(proof)}; the bound was {money(bound)}"
+            )
+    return days
 
 
 def _anything(_: Result) -> list[str]:

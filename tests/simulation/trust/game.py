@@ -109,7 +109,7 @@ class Forged:
         sent: When it was sent; None for a text that was not sent as a whole.
         at: When it paid.
         told_first: The numbers of the changes of the wallet, none of them paid otherwise, in which this money came in.
-        confirmed: Whether a genuine message about a later change had arrived before it paid, and it had waited 90 minutes.
+        proved_at: When the line had its last proof before it paid.
     """
 
     text: str
@@ -119,7 +119,7 @@ class Forged:
     at: int
     how: str
     told_first: tuple[int, ...] = ()
-    confirmed: bool = False
+    proved_at: int = 0
 
 
 @dataclass
@@ -133,6 +133,8 @@ class Result:
     forged: list[Forged] = field(default_factory=list)
     limits: list[int] = field(default_factory=list)
     """For each day, the most that the line's `unconfirmed_limit` may be."""
+    bounds: list[int] = field(default_factory=list)
+    """For each day, the most that may be paid unconfirmed between two proofs."""
     decisions: int = 0
     sent: int = 0
     """Messages of the adversary."""
@@ -399,7 +401,9 @@ class _Game:
     def _forged(self, paid: Paid) -> Forged:
         sent = self._sent.get(paid.body)
         return Forged(
-            paid.body, paid.amount, paid.balance, sent, self.now, "at once" if sent is not None and self.now - sent < 5 * SECOND else self._how
+            paid.body, paid.amount, paid.balance, sent, self.now,
+            "at once" if sent is not None and self.now - sent < 5 * SECOND else self._how,
+            proved_at=self.product.proved_at(),
         )  # fmt: skip
 
     def _finish(self) -> None:
@@ -416,7 +420,9 @@ class _Game:
             ):
                 result.fates[change.number] = fate or Fate("never")
         result.forged = [self._explained(one) for one in result.forged]
-        result.limits = [self._limit(day) for day in range(self.setting.size.days + 1)]
+        days = range(self.setting.size.days + 1)
+        result.limits = [self._limit(day) for day in days]
+        result.bounds = [max(self._limit(day), 20_000, *self._usual(day, 3)) for day in days]
         result.decisions = self.product.decisions
         result.sent = 0 if self.player is None else self.player.told
         true = {change.reverses for change in changes if change.reverses is not None}
@@ -441,12 +447,7 @@ class _Game:
             unpaid = not numbers & (self._paid.keys() | self._claimed)
             if run[-1].after == one.balance and all(each.effect > 0 for each in run) and unpaid:
                 self._claimed |= numbers
-                later = any(
-                    number > run[-1].number and at <= one.at
-                    for number, at in self._complete_at.items()
-                )
-                waited = one.sent is not None and one.at - one.sent >= 90 * MINUTE
-                return replace(one, told_first=tuple(sorted(numbers)), confirmed=later and waited)
+                return replace(one, told_first=tuple(sorted(numbers)))
         return one
 
     def _limit(self, day: int) -> int:
@@ -454,12 +455,14 @@ class _Game:
         limit = self.setting.limit
         if limit != "auto":
             return int(limit) * 100
-        means = [
-            sum(self._takings[day - back] for back in range(1, span + 1)) // span
+        return max(20_000, *self._usual(day, 1))
+
+    def _usual(self, day: int, halves: int) -> list[int]:
+        """Return so many halves of the usual takings of a day; any number of the days before may count as usual."""
+        return [0] + [
+            halves * sum(self._takings[day - back] for back in range(1, span + 1)) // span // 2
             for span in range(1, min(14, day) + 1)
         ]
-        # Any number of the days before may count as usual.
-        return max([20_000, *(mean // 2 for mean in means)])
 
     def note_sent(self, text: str) -> None:
         """Remember when the adversary sent a text."""

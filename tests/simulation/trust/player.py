@@ -1,4 +1,4 @@
-"""The adversary: capabilities at each level (design of the trust rules), and the tools of the strategies.
+"""The adversary: capabilities at each level, and the tools of the strategies.
 
 | level | can |
 |---|---|

@@ -156,7 +156,7 @@ class Product:
         await settle_lines.assemble_parts(self.env)
 
     async def settle(self) -> None:
-        """Settle messages by time: rows that the line's traffic confirms, foreign messages after 90 minutes."""
+        """Settle lines by time: a row wins by silence, a balance becomes firm."""
         await settle_lines.settle_lines(self.env)
 
     async def tidy(self) -> None:
@@ -281,6 +281,11 @@ class Product:
                 "SELECT telco_transaction_id FROM payments WHERE reversed_at IS NOT NULL"
             )
         }
+
+    def proved_at(self) -> int:
+        """Return the time of the last proof; 0 if there was none."""
+        found = self._look("SELECT COALESCE(MAX(proved_at), 0) FROM line_trust")
+        return int(found[0][0])
 
     def conflicts(self) -> set[str]:
         """Return the texts with a review because another payment has their ID."""
