@@ -78,6 +78,12 @@ CASES = {
     "tx cancel": Case(
         ("tx", "cancel", samples.REF), ("POST", f"{TX}/cancel"), samples.one("CANCELLED"), DOES
     ),
+    "tx settle": Case(
+        ("tx", "settle", samples.REF, "waive"),
+        ("POST", f"{TX}/settle"),
+        samples.one("PARTIAL"),
+        DOES,
+    ),
     "tx replace": Case(
         ("tx", "replace", samples.REF),
         ("POST", f"/local/v1/transactions/{samples.REF}/replace"),

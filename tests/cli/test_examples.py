@@ -128,6 +128,7 @@ class Agreeable(FakeApi):
         for secret in (wire.Path.ACCOUNT_SECRET, wire.Path.ACCOUNT_ROTATE):
             self.on("POST", secret, Says({"success": True, "secret": "whsec_x"}))
         self.on("GET", f"{TX}/events", ok([]))
+        self.on("DELETE", f"{TX}/settle", samples.one("PARTIAL"))
         self.on("GET", f"/v1/approved-payers/{samples.PAYER['id']}", ok(samples.PAYER))
         for order in (
             TX,

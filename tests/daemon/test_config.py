@@ -9,6 +9,7 @@ from daemon.runtime.config_file import ConfigError, check_exposure, load_config,
 from tests.fakes.each import each
 
 EXAMPLES = {
+    "till": 'products = ["Rice 5 kg = 25.00"]',
     "notices": 'desktop = true\nsms_to = "0244124567"',
     "http": 'bind = "0.0.0.0:80"\npublic_base_url = "https://pay.ama.example"\ninsecure_http = true',
     "hub": f'send_texts = true\nca_file = "{__file__}"',

@@ -305,12 +305,14 @@ OUR_FOLDERS = ("daemon/store/", "daemon/demo/", "daemon/emulator/")
 ELSEWHERE = {
     **dict.fromkeys(
         (
-            "daemon/core/access/callers.py", "daemon/core/json_values.py", "daemon/core/upkeep/clock_check.py",
+            "daemon/core/access/callers.py", "daemon/core/books/day_sheet.py", "daemon/core/json_values.py",
+            "daemon/core/payments/transaction_json.py", "daemon/core/upkeep/clock_check.py",
             "daemon/core/upkeep/erasure.py", "daemon/core/webhooks/endpoint.py", "daemon/core/webhooks/routing.py",
             "daemon/core/webhooks/rule_fields.py", "daemon/core/webhooks/rules.py", "daemon/dash/pages/webhooks/deliveries.py",
             "daemon/dash/pages/webhooks/endpoints.py", "daemon/flows/access/browser.py", "daemon/flows/access/keys.py",
             "daemon/flows/branches/sync.py", "daemon/flows/payments/review.py", "daemon/flows/upkeep/notices.py",
-            "daemon/flows/webhooks/endpoints.py", "daemon/steps/judge.py", "daemon/steps/rejudge.py", "daemon/steps/webhooks/head.py",
+            "daemon/flows/webhooks/endpoints.py", "daemon/steps/judge.py", "daemon/steps/take_back.py",
+            "daemon/steps/webhooks/head.py",
         ),
         "values of our own database, checked when they were stored",
     ),

@@ -187,6 +187,38 @@ def test_cancel_of_a_paid_order_is_5_and_names_it(api: FakeApi, momo: Momo) -> N
     assert ran.err.splitlines()[-1] == f"  next:  momo tx show {samples.REF}"
 
 
+def test_settle_says_how_under_an_idempotency_key_and_undo_takes_it_back(
+    api: FakeApi, momo: Momo
+) -> None:
+    api.on("POST", f"{TX}/settle", samples.one("PARTIAL"))
+    api.on("DELETE", f"{TX}/settle", samples.one("PARTIAL"))
+    for words, body in (
+        (("rest", "--payment", "0012345679"), {"kind": "rest_received", "payment": "0012345679"}),
+        (("rest", "--notes", "in cash"), {"kind": "rest_received", "notes": "in cash"}),
+        (("waive",), {"kind": "waived"}),
+        (("change",), {"kind": "change_given"}),
+    ):
+        assert momo("tx", "settle", samples.REF, *words).code == 0
+        assert api.asked[-1].body == body
+        assert len(api.asked[-1].headers["idempotency-key"]) == 32
+    assert momo("tx", "settle", samples.REF, "--undo").code == 0
+    assert api.asked[-1].method == "DELETE"
+
+
+def test_settle_needs_one_way_or_undo_and_says_so(api: FakeApi, momo: Momo) -> None:
+    for words in ((), ("waive", "--undo"), ("forget",)):
+        assert momo("tx", "settle", samples.REF, *words).code == 2
+    assert api.asked == []
+
+
+def test_settle_of_what_is_not_short_is_5_and_says_its_state(api: FakeApi, momo: Momo) -> None:
+    answer = refusal(409, "NOT_SETTLEABLE", transaction_status="SUCCESS")
+    api.on("POST", f"{TX}/settle", answer)
+    ran = momo("tx", "settle", samples.REF, "waive")
+    assert ran.code == 5
+    assert ran.err.splitlines()[-1] == f"  next:  momo tx show {samples.REF}"
+
+
 def test_an_order_that_is_held_leads_to_the_reviews(api: FakeApi, momo: Momo) -> None:
     api.on("GET", TX, samples.one("MANUAL_REVIEW"))
     ran = momo("tx", "show", samples.REF, "-o", "table")
