@@ -43,7 +43,7 @@ def test_webhooks_go_out_only_after_the_operator_decided(scene: Scene) -> None:
         2500, NAME, 92_500, given_up["svc_code"], "93214500002", sent_at=now, concatenation=1
     )
     text = mtn_receipt(70_000, NAME, 162_500, "food", "93214500003")
-    forged = encode_deliver("+233541234567", text, now, smsc=MTN_SMSC, reference=2)
+    forged = encode_deliver("MobileMony", text, now, smsc=MTN_SMSC, reference=2)
     for pdus in (held.pdus, late.pdus, forged):
         scene.phone.deliver(pdus)
         waiting(shop, (held.pdus, late.pdus, forged).index(pdus) + 1)
