@@ -437,10 +437,11 @@ class Line:
         if not line_trust.has_room(counts, entry.amount, used, limits):
             return None
         asked = limits.bound * line_trust.ASK_AT_PERCENT // 100
-        if (
-            counts in {Counts.LIMIT, Counts.BOUND}
-            and used.bound <= asked < used.bound + entry.amount
-        ):
+        told_before = self.state.asked_at > max(context.now - DAY_US, self.state.proved_at)
+        much = counts is not Counts.PHONE and used.bound + entry.amount > asked
+        if much and not told_before:
+            # Not only where the sum passes the part: the bound follows the usual day, and may fall below what is used.
+            self.state = replace(self.state, asked_at=context.now)
             self._notify(Notice.WALLET_ASKED, entry, left_minor=limits.bound - used.bound - entry.amount)  # fmt: skip
         return counts
 

@@ -87,6 +87,7 @@ class LineState(Struct, frozen=True, kw_only=True):
         strike_until: Nothing that does not join pays until then.
         candidate_at: When the last candidate came; 0 if never.
         flood_told_at: When the last notice about a flood was given; 0 once what waited in it has its reviews.
+        asked_at: When a notice asked last what the wallet shows, because much of the bound was used; 0 if never.
         live_rows: Rows that are rivals.
         usual_day: The day for which the usual takings were added up.
         usual_minor: Usual takings of a day.
@@ -109,6 +110,7 @@ class LineState(Struct, frozen=True, kw_only=True):
     strike_until: int = 0
     candidate_at: int = 0
     flood_told_at: int = 0
+    asked_at: int = 0
     live_rows: int = 0
     usual_day: int = 0
     usual_minor: int = 0

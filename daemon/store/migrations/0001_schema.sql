@@ -234,6 +234,7 @@ CREATE TABLE line_trust (
     strike_until    INTEGER NOT NULL,
     candidate_at    INTEGER NOT NULL,
     flood_told_at   INTEGER NOT NULL,
+    asked_at        INTEGER NOT NULL,
     live_rows       INTEGER NOT NULL,
     usual_day       INTEGER NOT NULL,
     usual_minor     INTEGER NOT NULL,

@@ -164,6 +164,12 @@ async def test_the_bound_is_asked_about_before_it_is_used_up(shop: FakeShop) -> 
     await states(shop, receipt(2, 2_000, 50_000))
     [(kind, told)] = await notices(shop)
     assert (kind, told["left_minor"]) == (Notice.WALLET_ASKED, 11_000)
+    await states(shop, receipt(3, 1_000, 40_000))
+    assert await kinds(shop) == [Notice.WALLET_ASKED], "once a day"
+    # The bound is the bound of a usual day, so it may have fallen below what is used, and is asked about again.
+    shop.clock.advance(86_401)
+    assert await states(shop, receipt(4, 500, 30_000, after_s=86_402)) == [MessageState.PAYMENT]
+    assert await kinds(shop) == 2 * [Notice.WALLET_ASKED]
 
 
 async def test_the_limit_is_half_of_a_usual_day_without_the_present_one(shop: FakeShop) -> None:
