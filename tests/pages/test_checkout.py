@@ -465,3 +465,19 @@ def test_a_daemon_that_nobody_visits_does_without_the_templates() -> None:
     probe = "import sys, daemon.app; print([m for m in ('jinja2', 'segno') if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+async def test_the_rest_of_a_short_order_is_seen_and_the_order_is_paid_once_it_is_settled(
+    api: FakeApi,
+) -> None:
+    orders = Orders(api.shop)
+    order = await orders.make("short")
+    page = f"/pay/{order.public_slug}"
+    client = await api.client()
+    assert "Send the rest to the same number" in (await client.get(page)).text
+    rest = await orders.pay(order)
+    assert headline(await client.get(page)) == "The shop is checking a payment"
+    body = {"kind": "rest_received", "payment": rest}
+    settled = await api.live.post(f"/v1/transactions/{order.reference}/settle", json=body)
+    assert settled.status_code == 200, settled.text
+    assert headline(await client.get(page)) == "Paid. Thank you!"

@@ -198,10 +198,14 @@ def screen_of(facts: CheckoutFacts, now: int) -> CheckoutScreen:
     request = facts.request
     if request.reversed_at is not None:
         return CheckoutScreen.REVERSED
-    if request.status in VERIFIED:
-        return _PAID[request.status]
-    if request.status is TransactionStatus.MANUAL_REVIEW or facts.in_review:
+    # Of a short transaction, the rest has been seen: a person decides about it.
+    settled = request.settled_at is not None
+    short = request.status is TransactionStatus.PARTIAL and not settled
+    may_wait = short or request.status not in VERIFIED
+    if request.status is TransactionStatus.MANUAL_REVIEW or (facts.in_review and may_wait):
         return CheckoutScreen.CHECKING
+    if request.status in VERIFIED:
+        return CheckoutScreen.PAID if settled else _PAID[request.status]
     if request.status is TransactionStatus.CANCELLED:
         return CheckoutScreen.CANCELLED
     assert request.expires_at is not None

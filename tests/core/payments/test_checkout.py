@@ -73,6 +73,8 @@ def test_every_request_has_one_screen(
     found = screen_of(facts(request=request, in_review=in_review), AT + (DAY if past else 0))
     if is_reversed:
         assert found is CheckoutScreen.REVERSED
+    elif status is TransactionStatus.PARTIAL and in_review:
+        assert found is CheckoutScreen.CHECKING
     elif status in paid:
         assert found is paid[status]
     elif in_review or status is TransactionStatus.MANUAL_REVIEW:
@@ -82,6 +84,13 @@ def test_every_request_has_one_screen(
     else:
         open_still = status is TransactionStatus.PENDING and not past
         assert found is (CheckoutScreen.WAITING if open_still else CheckoutScreen.EXPIRED)
+
+
+def test_a_short_or_overpaid_order_that_is_settled_is_paid() -> None:
+    for status in (TransactionStatus.PARTIAL, TransactionStatus.OVERPAID):
+        request = rows.transaction(status=status, settled_at=AT)
+        for in_review in (False, True):
+            assert screen_of(facts(request=request, in_review=in_review), AT) is CheckoutScreen.PAID
 
 
 def test_the_way_is_that_of_the_customers_own_network_unless_another_is_chosen() -> None:
