@@ -412,12 +412,18 @@ def _refused(words: Sequence[str], why: str) -> Failure:
 
 
 def confirm_files(terminal: Terminal, files: list[UnitFile]) -> bool:
-    """Show a summary of the files, in three lines, and ask for consent."""
+    """Show a summary of the files, and ask for consent."""
     if terminal.flags.yes:
         return True
     if not terminal.can_ask():
         why = "--yes is missing, and there is no terminal to ask on"
         raise usage(why, "momo daemon install --print")
+    tell_files(terminal, files)
+    return terminal.confirm("  Write these files and start the service?")
+
+
+def tell_files(terminal: Terminal, files: list[UnitFile]) -> None:
+    """Show a summary of the files, in three lines."""
     jobs = [file for file in files if file.what]
     first, *others = [file.path for file in files if not file.what] or [files[0].path]
     name = first.rpartition("/")[2]
@@ -432,7 +438,6 @@ def confirm_files(terminal: Terminal, files: list[UnitFile]) -> bool:
         f"  To read the files first: {show}",
     ]:
         terminal.complain(line)
-    return terminal.confirm("  Write these files and start the service?")
 
 
 def enable_service(

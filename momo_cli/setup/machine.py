@@ -19,6 +19,10 @@ _PORTS_TRIED: Final = 20
 _PORTS: Final = "modems.ports"
 _AWAKE: Final = "power.keep_awake"
 _USERS: Final = "access.socket_users"
+_BY_HAND: Final = (
+    "momo does not start with the machine, and makes no backup each night: "
+    "after a restart it reads no payment until you type momo daemon start"
+)
 _SLEEPS: Final = {
     "off": "This machine may sleep, and reads no payment meanwhile",
     "plugged": "Kept awake while it is plugged in; keep its lid open",
@@ -94,14 +98,16 @@ def service(setup: Setup) -> Row:
         return outcome("done", f"momo is a service: {found.path}")
     if setup.looks:
         status = "skipped" if wanted in (None, "none") else "needs_action"
-        return outcome(status, "momo does not start with the machine; you start it", fix)
+        return outcome(status, _BY_HAND, fix)
     if wanted is None and setup.may_ask("service"):
+        if not found.packaged:
+            manager.tell_files(setup.terminal, found.files(with_timers=True))
         question = "Start momo with this machine, and make a backup each night?"
         yes = "system" if system else "user"
         wanted = "none" if setup.declined(question, f"--service {yes}") else yes
         setup.note("service", later=wanted == "none")
     if wanted in (None, "none"):
-        return outcome("skipped", "momo does not start with the machine; you start it", fix)
+        return outcome("skipped", _BY_HAND, fix)
     return _install(setup, found, wanted)
 
 
@@ -153,11 +159,7 @@ def _keep_ports(setup: Setup) -> None:
 def _install(setup: Setup, found: manager.Service, wanted: str | None) -> Row:
     _keep_ports(setup)
     manager.check_program(found)
-    files = found.files(with_timers=True)
-    asked = setup.answers.service is not None or found.packaged
-    if not asked and not manager.confirm_files(setup.terminal, files):
-        return outcome("skipped", "No file was written", "momo daemon install --timers")
-    for file in files:
+    for file in found.files(with_timers=True):
         if manager.read_unit(file.path) != file.text:
             manager.write_unit(file)
     linger = wanted == "user"
@@ -214,7 +216,8 @@ def backup(setup: Setup) -> Row:
     if setup.looks or not wanted or wanted == place:
         if place:
             return outcome("done", f"Each backup is also copied to {clean(place)}")
-        return outcome("skipped", "Backups are only on this disk", fix)
+        detail = "Backups are only on this disk: if it fails or is stolen, they are lost too"
+        return outcome("skipped", detail, fix)
     place = os.path.abspath(os.path.expanduser(wanted))  # noqa: PTH100, PTH111  # no pathlib here
     same = _same_disk(setup, place)
     # Backups are made by another process, so the daemon needs no restart.

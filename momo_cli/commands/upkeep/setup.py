@@ -48,6 +48,8 @@ _STEPS: Final[Mapping[str, tuple[str, Callable[[Setup], Row]]]] = {
 }
 """Each step by its id; creating the shop is the first one, before these."""
 _TOTAL: Final = len(_STEPS) + 1
+_NEEDED: Final = {"modem": "no phone with a SIM", "number": "no number that receives payments"}
+"""The steps without which no payment is taken, and the text for each that is not done."""
 _ASK_THE_DAEMON: Final = frozenset({"modem", "number", "practice", "first_payment", "endpoint"})
 _MARKS: Final = {
     "done": ("✓", "green"),
@@ -175,17 +177,28 @@ def _guided(setup: Setup, done: VerbResult, data: dict[str, Any], steps: list[Ro
         return Answer(done.text, rows, lines=lines, exit_code=exit_codes.INTERRUPTED)
     data["steps"] = steps
     bad = [step for step in steps if step["status"] in ("needs_action", "failed")]
-    lines = _secret_lines(terminal, data)
-    if not setup.asks:
-        lines = _setup_lines(terminal, data, steps)
-    mark = terminal.style("!", "yellow") if bad else terminal.tick
-    end = f"{mark} {counted(len(bad), 'step')} to go." if bad else f"{mark} momo is ready."
+    lines = _setup_lines(terminal, data, steps)
+    if setup.asks:
+        # The other steps were shown when they ended; what was not done is easily scrolled away.
+        left = [step for step in steps if step["status"] == "skipped"]
+        heading = ["", "Not done:"] if left else []
+        lines = [*_secret_lines(terminal, data), *heading, *_setup_lines(terminal, {}, left)]
+    code = exit_codes.FINDINGS if bad else exit_codes.OK
+    undone = {step["id"] for step in steps if step["status"] != "done"}
+    missing = [word for name, word in _NEEDED.items() if name in undone]
+    mark = terminal.style("!", "yellow") if bad or missing else terminal.tick
+    end = "momo is ready."
+    if bad:
+        end = f"{counted(len(bad), 'step')} to go."
+    elif missing:
+        end = f"momo cannot take payments yet: it has {' and '.join(missing)}."
+        bad = [step for step in steps if step["id"] in undone & _NEEDED.keys()]
     return Answer(
         dumps({**done.body, "data": data}),
         _setup_rows(data, steps),
-        lines=[*lines, "", end],
+        lines=[*lines, "", f"{mark} {end}"],
         next=[str(step["fix"]) for step in bad if step["fix"]] or [_FIRST, "momo status"],
-        exit_code=exit_codes.FINDINGS if bad else exit_codes.OK,
+        exit_code=code,
     )
 
 

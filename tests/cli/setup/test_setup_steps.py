@@ -313,7 +313,7 @@ def test_person_is_asked_once_and_what_was_put_off_is_named_again(
     master, slave = pty.openpty()
     with os.fdopen(slave) as person, os.fdopen(master, "wb", buffering=0) as hand:
         monkeypatch.setattr(sys, "stdin", person)
-        api.on("GET", wire.Path.PAYMENT_METHODS, ok([]), ok([samples.METHOD_ROW]))
+        api.on("GET", wire.Path.PAYMENT_METHODS, ok([samples.METHOD_ROW]))
         # No public address, no service, it may sleep, the number and the name of the SIM, no endpoint, no stick.
         hand.write(b"\nn\nn\n0244124567\nAma Mensah\n\n\n")
         first = momo("setup", "-o", "table")
@@ -383,22 +383,31 @@ def test_an_endpoint_waits_until_the_numbers_of_the_sims_are_asked_for(
     assert asked[-3:] == tail
 
 
-def test_service_comes_with_its_timers_which_are_shown_by_what_they_do(
+def test_the_service_is_one_question_whose_enter_is_a_yes(
     settled: list[Any], shop: Shop, momo: Momo, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    enabled: list[bool] = []
+
+    def enable(*_: Any, timers: bool, **__: Any) -> list[str]:
+        enabled.append(timers)
+        return []
+
+    monkeypatch.setattr("momo_cli.service.manager.enable_service", enable)
     master, slave = pty.openpty()
     with os.fdopen(slave) as person, os.fdopen(master, "wb", buffering=0) as hand:
         monkeypatch.setattr(sys, "stdin", person)
-        # No public address; yes, a service; no, do not write that after all; and so on.
-        hand.write(b"\ny\nn\nn\n\n\n\n\n\n")
+        # No public address; Enter at the service; it may sleep; and so on.
+        hand.write(b"\n\nn\n\n\n\n\n\n\n")
         ran = momo("setup", "-o", "table")
-    _, _, after = ran.err.partition("make a backup each night? [Y/n] ")
-    assert after.splitlines()[:3] == [
+    before, _, after = ran.err.partition("make a backup each night? [Y/n] ")
+    assert before.splitlines()[-4:-1] == [
         "  momo.service starts momo with this machine",
         "  6 timers: backup, drill, prune, check, replay, gap",
         "  To read the files first: momo daemon install --print --timers",
     ]
-    assert not (shop.home / ".config").exists()
+    assert after.lstrip().startswith("✓ momo starts with this machine")
+    assert enabled == [True]
+    assert (shop.home / ".config/systemd/user/momo.service").exists()
 
 
 @pytest.fixture
@@ -553,3 +562,33 @@ def test_stopped_half_way_still_shows_what_is_shown_once(
     assert ran.code == 130
     assert "svc_live_sk_canary" in ran.out
     assert "momo setup continues from here" in ran.out
+
+
+def test_without_a_phone_and_a_number_the_end_says_that_no_payment_can_be_taken(
+    settled: list[Any], api: FakeApi, momo: Momo, typed: BinaryIO
+) -> None:
+    api.on("GET", wire.Path.SIMS, ok([]))
+    api.on("GET", wire.Path.LOCAL_MODEMS, ok([]))
+    api.on("GET", wire.Path.PAYMENT_METHODS, ok([]))
+    typed.write(b"\nn\nn\n\n\n\n\n\n")
+    ran = momo("setup", "-o", "table")
+    assert ran.code == 0, ran.err
+    assert ran.out.splitlines()[-1] == (
+        "! momo cannot take payments yet: it has no phone with a SIM and no number that receives payments."
+    )
+    assert "momo is ready" not in ran.out
+    assert "momo phones list --wait" in ran.err[ran.err.rindex("next:") :]
+
+
+def test_what_was_declined_is_named_at_the_end_with_its_consequence(
+    settled: list[Any], api: FakeApi, momo: Momo, typed: BinaryIO
+) -> None:
+    api.on("GET", wire.Path.PAYMENT_METHODS, ok([samples.METHOD_ROW]))
+    typed.write(b"\nn\nn\n0244124567\nAma Mensah\n\n\n")
+    ran = momo("setup", "-o", "table")
+    _, _, end = ran.out.partition("Not done:\n")
+    assert "after a restart it reads no payment until you type momo daemon start" in end
+    assert "    momo daemon install --timers --linger\n" in end
+    assert "This machine may sleep, and reads no payment meanwhile" in end
+    assert "Backups are only on this disk: if it fails or is stolen, they are lost too" in end
+    assert ran.out.splitlines()[-1] == "✓ momo is ready."
