@@ -4,10 +4,12 @@ import os
 from typing import Any
 from urllib.parse import urlsplit
 
+from starlette.responses import RedirectResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from daemon.api import access, books, branches, messages
 from daemon.api.http.auth import Authenticator
+from daemon.api.http.body import header
 from daemon.api.http.envelope import Envelope, with_cors
 from daemon.api.http.resource import Application, Routes, op, public
 from daemon.api.http.service import Hooks, PagesApp, Reply, Service, ok
@@ -250,7 +252,8 @@ def _add_description(routes: Routes) -> None:
 def _with_pages(app: ASGIApp, pages: PagesApp | None, dash: PagesApp | None) -> ASGIApp:
     """Send requests below `checkout.ROOT` to the checkout pages, and those below `DASHBOARD` to the dashboard.
 
-    The first need no authentication, the second has its own. The Unix socket has neither.
+    The first need no authentication, the second has its own. The Unix socket has neither. A browser that opens the bare
+    address is sent to the dashboard; a program gets the error of an unknown path.
     """
 
     async def choose(scope: Scope, receive: Receive, send: Send) -> None:
@@ -263,6 +266,14 @@ def _with_pages(app: ASGIApp, pages: PagesApp | None, dash: PagesApp | None) -> 
             and "peer_uid" not in scope["state"]
         ):
             chosen = dash
+        elif (
+            dash is not None
+            and path == "/"
+            and scope["method"] in ("GET", "HEAD")
+            and "text/html" in (header(scope, b"accept") or "")
+            and "peer_uid" not in scope["state"]
+        ):
+            chosen = RedirectResponse(DASHBOARD, 302)
         await chosen(scope, receive, send)
 
     return choose

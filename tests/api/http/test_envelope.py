@@ -274,3 +274,14 @@ async def test_nothing_is_said_to_other_origins(api: FakeApi) -> None:
 async def test_calls_at_once_are_all_answered(api: FakeApi) -> None:
     answers = await asyncio.gather(*(api.live.get("/v1/transactions") for _ in range(50)))
     assert {answer.status_code for answer in answers} == {200}
+
+
+async def test_a_browser_at_the_bare_address_is_sent_to_the_dashboard(api: FakeApi) -> None:
+    client = await api.client()
+    browser = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
+    sent = await client.get("/", headers=browser)
+    assert (sent.status_code, sent.headers["location"]) == (302, "/dash")
+    assert (await client.get("/", headers={"Accept": "*/*"})).status_code == 404
+    assert (await client.post("/", headers=browser)).status_code == 404
+    assert (await client.get("/v1", headers=browser)).headers["content-type"] == "application/json"
+    assert (await api.local.get("/", headers=browser)).status_code == 404
