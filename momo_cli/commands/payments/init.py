@@ -41,7 +41,8 @@ def init(
     client: Client,
     terminal: Terminal,
     amount: str = argument("AMOUNT", '12, 12.50 or "GHS 12.50".'),
-    phone_number: str = option("--phone", "The customer's number.", default=...),
+    number: str | None = argument("[PHONE]", "The customer's number.", default=None),
+    phone_number: str | None = option("--phone", "The customer's number, instead of PHONE."),
     name: str | None = option("The customer's name."),
     purpose: str | None = option("--for", "A description of the goods or service."),
     client_ref: str | None = option("Your own order number."),
@@ -68,13 +69,19 @@ def init(
     call creates no second transaction.
 
     Examples:
-        momo init 12.50 --phone 0244124567
+        momo init 12.50 0244124567
         momo init 12.50 --phone 0244124567 --name "Kofi Boateng" --wait
         ref=$(momo init 12.50 --phone 0244124567 -o id)
         momo init 12.50 --phone 0244124567 --get data.svc_code
         momo init 12.50 --phone 0244124567 --qr
     """
     value, currency = amount_of(amount)
+    if phone_number is None:
+        phone_number = number
+    elif number is not None:
+        raise usage("the customer's number is given twice, as PHONE and as --phone")
+    if phone_number is None:
+        raise usage("--phone is missing", f"momo init {value} 0244124567", "momo init --help")
     given = {
         "amount": value,
         "phone_number": phone_number,

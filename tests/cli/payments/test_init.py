@@ -72,3 +72,22 @@ def test_init_says_to_which_number_the_code_is_sent(api: FakeApi, momo: Momo) ->
         made = {**MADE.body, "data": {**samples.CREATED, "payer_sms_sent": sent}}
         api.on("POST", Route.INITIALIZE, Says(made, 201))
         assert ("  sms    the code is sent to 024 400 0111" in momo(*INIT).out) is sent
+
+
+def test_the_phone_may_stand_behind_the_amount(api: FakeApi, momo: Momo) -> None:
+    api.on("POST", Route.INITIALIZE, MADE)
+    api.on("GET", Route.PAYMENT_METHODS, ok([]))
+    assert momo("init", "12.50", "0244000111", "--json").code == 0
+    assert momo(*INIT[:-2], "--json").code == 0
+    assert [one.body["phone_number"] for one in api.asked] == ["0244000111"] * 2
+    assert [one.body["amount"] for one in api.asked] == ["12.50"] * 2
+
+
+def test_a_phone_given_twice_or_not_at_all_is_refused(api: FakeApi, momo: Momo) -> None:
+    twice = momo("init", "12.50", "0244000111", "--phone", "0244000112", "--json")
+    assert twice.code == 2
+    assert "given twice" in twice.json["error"]["message"]
+    none = momo("init", "12.50", "--json")
+    assert (none.code, none.json["error"]["message"]) == (2, "--phone is missing")
+    assert none.json["error"]["next"][0] == "momo init 12.50 0244124567"
+    assert api.asked == []
