@@ -287,14 +287,14 @@ def stop_daemon(client: Client, terminal: Terminal, wait_s: float) -> str:
         return "already_stopped"
     client.call("POST", Path.LOCAL_SHUTDOWN)
     started = system.monotonic()
-    while client.alive() or _is_locked(terminal):
+    while client.alive() or is_locked(terminal):
         if wait_s and system.monotonic() - started >= wait_s:
             return "stopping"
         client.pause(PAUSE_S)
     return "stopped"
 
 
-def _is_locked(terminal: Terminal) -> bool:
+def is_locked(terminal: Terminal) -> bool:
     """Return whether a daemon still holds the shop's lock, which it releases once the database is closed.
 
     False for the socket of another shop, because its lock is not known.

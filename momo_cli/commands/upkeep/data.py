@@ -12,7 +12,7 @@ from momo_cli.errors import Failure, usage
 from momo_cli.frame.command import command
 from momo_cli.inputs.parameters import DRY_RUN, argument, flag, option
 from momo_cli.inputs.typed_values import STDIN, only_given, read_text
-from momo_cli.service.daemon_program import VerbResult, run_verb, stop_daemon
+from momo_cli.service.daemon_program import VerbResult, is_locked, run_verb, stop_daemon
 from momo_cli.show.answer import (
     BY_RESULT,
     Answer,
@@ -436,6 +436,10 @@ def restore(
         again = f"momo restore {shlex.quote(name or seen.data['id'])}"
         return Answer(
             *seen.parts, lines=said, next=[f"{again} --stop" if client.alive() else again]
+        )
+    if not stop and (client.alive() or is_locked(terminal)):
+        raise Failure(
+            ErrorCode.LOCKED, next=(f"momo restore {shlex.quote(name or seen.data['id'])} --stop",)
         )
     typed = confirm
     if typed is None:  # --yes is not enough: changes after the backup are lost

@@ -421,15 +421,16 @@ def doctor(
     fix: bool = flag("Apply the safe fixes, and list them."),
     deep: bool = flag("Area ledger: read each payment's SMS again and compare."),
     bundle: str | None = option("FILE", "Write a .tar.gz for support."),
-    verbose: bool = flag("Show skipped checks and durations too."),
+    all_: bool = flag("--all", "Show also what is well or skipped, and durations."),
 ) -> Answer:
-    """Each fault is shown with the command that fixes it. Without AREA all areas are checked. Without a running daemon its
-    checks are skipped. Nothing is changed without --fix, which applies the safe fixes and lists them. --bundle writes a
+    """Each fault is shown with the command that fixes it. Without AREA all areas are checked, and what is well is shown
+    with --all only. Without a running daemon its checks are skipped. Nothing is changed without --fix, which applies the safe fixes and lists them. --bundle writes a
     file for support, without names, numbers and secrets; the list of its files is shown first. Exit 6 when something is
     wrong; with --strict a warning counts too.
 
     Examples:
         momo doctor
+        momo doctor --all
         momo doctor modem
         momo doctor db ledger --strict --quiet
         momo doctor permissions --fix
@@ -456,14 +457,19 @@ def doctor(
     bad = [c for c in checks if c.get("status") in (("fail", "warn") if strict else ("fail",))]
     areas = dict.fromkeys(clean(check.get("area")) for check in bad)
     code = exit_codes.FINDINGS if bad else exit_codes.OK
-    lines = list(_check_lines(checks, terminal, verbose=verbose or bool(area)))
+    shown = checks if all_ or area else [c for c in checks if c.get("status") in _NAMES]
+    lines = list(_check_lines(shown, terminal, timed=all_ or bool(area)))
     statuses = [check.get("status") for check in checks]
     counts = [(statuses.count(name), noun) for name, noun in _NAMES.items()]
     found = [counted(count, noun) for count, noun in counts if count]
     return Answer(
         dumps({**body, "data": data}),
         checks,
-        lines=[*lines, "", (", ".join(found) + "." if found else "All is well.")],
+        lines=[
+            *lines,
+            *([""] if lines else []),
+            ", ".join(found) + "." if found else "All is well.",
+        ],
         exit_code=code if agreed else exit_codes.CANCELLED,
         faults=[clean(check.get("detail")) for check in bad] if bundle is None else None,
         # The command that shows the faults in full, for the single line of --quiet.
@@ -505,15 +511,13 @@ def _pack(
     return at(run_verb(terminal, *flags).body, "data.bundle"), True
 
 
-def _check_lines(checks: Sequence[Row], terminal: Terminal, *, verbose: bool) -> Iterator[str]:
+def _check_lines(checks: Sequence[Row], terminal: Terminal, *, timed: bool) -> Iterator[str]:
     width = max([19, *(len(str(check.get("id"))) for check in checks)])
     wide = terminal.width >= _WIDE
     for check in checks:
         status = str(check.get("status"))
-        if status == "skip" and not verbose:
-            continue
         mark = styled(_MARKS.get(status, Cell("?")), terminal)
-        took = f"  ({check['ms']} ms)" if verbose and check.get("ms") else ""
+        took = f"  ({check['ms']} ms)" if timed and check.get("ms") else ""
         yield f"{mark} {clean(check.get('id')):<{width}}  {clean(check.get('detail'))}{took}"
         if check.get("fix") and status not in {"ok", "skip"}:
             yield f"{' ' * (width + 4 if wide else 4)}fix: {clean(check['fix'])}"

@@ -90,6 +90,20 @@ def test_cron_hears_nothing_of_what_is_well_and_two_lines_of_what_is_not(
     assert len(momo("doctor", "--quiet", "--plain").out.splitlines()) == 4
 
 
+def test_what_is_well_is_shown_only_with_all_or_for_an_area(api: FakeApi, momo: Momo) -> None:
+    answer = says(GOOD, {**WEAK, "ms": 3}, check("modem.answers", "skip"))
+    api.on("GET", wire.Path.LOCAL_DOCTOR, answer)
+    found = ["! modem.signal         modem.signal is so", "                       fix: move it"]
+    assert momo("doctor", "-o", "table").out.splitlines() == [*found, "", "1 warning."]
+    whole = momo("doctor", "--all", "-o", "table").out
+    assert [line.split()[1] for line in whole.splitlines() if "is so" in line] == [
+        "modem.usb", "modem.signal", "modem.answers",
+    ]  # fmt: skip
+    assert "(3 ms)" in whole
+    api.on("GET", wire.Path.LOCAL_DOCTOR, says(GOOD))
+    assert momo("doctor", "-o", "table").out == "All is well.\n"
+
+
 def test_all_well_is_said(api: FakeApi, momo: Momo) -> None:
     api.on("GET", wire.Path.LOCAL_DOCTOR, says(GOOD))
     assert momo("doctor", "-o", "table").out.splitlines()[-1] == "All is well."

@@ -80,6 +80,18 @@ def test_yes_to_everything_is_not_the_name_of_the_shop(
     assert "--confirm Ama is missing" in ran.json["error"]["message"]
 
 
+def test_a_shop_in_use_is_refused_before_its_name_is_asked_for(
+    momo: Momo, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put_back(monkeypatch)
+    monkeypatch.setattr("momo_cli.socket.client.Client.alive", lambda _: True)
+    for typed in ((), ("--confirm", "Ama")):
+        ran = momo("restore", *typed, "--json")
+        assert ran.code == 10
+        assert ran.json["error"]["code"] == "LOCKED"
+        assert ran.json["error"]["next"] == ["momo restore 20261120T020000Z --stop"]
+
+
 def test_a_trial_says_how_that_backup_is_restored(
     momo: Momo, monkeypatch: pytest.MonkeyPatch
 ) -> None:
