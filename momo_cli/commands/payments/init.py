@@ -76,12 +76,7 @@ def init(
         momo init 12.50 --phone 0244124567 --qr
     """
     value, currency = amount_of(amount)
-    if phone_number is None:
-        phone_number = number
-    elif number is not None:
-        raise usage("the customer's number is given twice, as PHONE and as --phone")
-    if phone_number is None:
-        raise usage("--phone is missing", f"momo init {value} 0244124567", "momo init --help")
+    phone_number = _one_phone(number, phone_number, value)
     given = {
         "amount": value,
         "phone_number": phone_number,
@@ -144,6 +139,15 @@ def init(
         terminal.note(line)
     paid, code = wait_for(client, row["reference"], goal=Goal.PAID, limit_s=wait_s, answered=True)
     return transaction_answer(paid, terminal, exit_code=code)
+
+
+def _one_phone(behind: str | None, flagged: str | None, amount: str) -> str:
+    """Return the customer's number, given either behind the amount or as `--phone`."""
+    if behind is not None and flagged is not None:
+        raise usage("the customer's number is given twice, as PHONE and as --phone")
+    if (found := flagged if behind is None else behind) is None:
+        raise usage("--phone is missing", f"momo init {amount} 0244124567", "momo init --help")
+    return found
 
 
 def _numbers(client: Client, terminal: Terminal) -> list[str] | None:
