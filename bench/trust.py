@@ -21,8 +21,8 @@ from _figures import Row, percentile, progress, report
 from tests.fakes.receipts import MTN_SENDER
 from tests.simulation.trust.__main__ import run_all
 from tests.simulation.trust.demands import (
-    HELD_SHARE_MAX,
-    PERSON_PER_10_000_MAX,
+    held_share_max,
+    person_max,
     problems,
     too_many_for_a_person,
 )
@@ -36,9 +36,8 @@ ONE = next(iter(CENTRES))
 COST_FACTOR_MAX = 1.5
 LINES_BEFORE = 4_353
 """Of these files before there was one believed balance."""
-FAR = "moved to a far SMSC on day 10"
 ALLOWED = {
-    0: "0 forged paid", 1: "0 forged paid", 2: "only money that came in", 3: "within the limit", 4: "",
+    0: "0 forged paid", 1: "0 forged paid", 2: "0 forged paid", 3: "within the limit and the bound", 4: "",
 }  # fmt: skip
 
 
@@ -61,12 +60,13 @@ def of_level(level: int, limit: Limit, results: Sequence[Result]) -> list[Row]:
     failed = sum(bool(problems(result)) for result in results)
     name = f"level {level}, limit {limit}"
     limits = max(max(result.limits) for result in results)
+    share = held_share_max(results[0].setting)
     return [
         Row(f"{name}: forged paid, money that never came in", f"{len(unreal)}, GHS {money(sum(one.amount for one in unreal))}",
             f"worst day {money(max(days, default=0))} of at most {money(limits)}"),
         Row(f"{name}: forged paid, of lost receipts told first", f"{len(forged) - len(unreal)}"),
         Row(f"{name}: genuine held for a person", f"{person / genuine:.2%}", f"{genuine} receipts",
-            f"<= {HELD_SHARE_MAX:.0%}" if level < 3 else "", person <= HELD_SHARE_MAX * genuine if level < 3 else None),
+            "" if share is None else f"<= {share:.1%}", None if share is None else person <= share * genuine),
         Row(f"{name}: forged reversals believed", f"{sum(len(result.reversals) for result in results)}"),
         Row(f"{name}: months that violate a demand", f"{failed} of {len(results)}", "", ALLOWED[level], failed == 0),
     ]  # fmt: skip
@@ -74,6 +74,7 @@ def of_level(level: int, limit: Limit, results: Sequence[Result]) -> list[Row]:
 
 def of_genuine(name: str, results: Sequence[Result], *, judged: bool) -> list[Row]:
     """Return the lines of one kind of genuine month."""
+    most = person_max(results[0].setting.size.centres)
     genuine = sum(result.genuine for result in results)
     share = {
         how: 100 * sum(result.count(how) for result in results) / genuine
@@ -89,7 +90,7 @@ def of_genuine(name: str, results: Sequence[Result], *, judged: bool) -> list[Ro
     return [
         Row(name, figure, waits),
         Row(f"{name}: decisions per 10,000", f"{decisions:.0f}", "",
-            f"<= {PERSON_PER_10_000_MAX} of 10,000 by a person" if judged else "", person <= PERSON_PER_10_000_MAX if judged else None),
+            f"<= {most} of 10,000 by a person" if judged else "", person <= most if judged else None),
     ]  # fmt: skip
 
 
@@ -174,8 +175,7 @@ def main() -> int:
                 Setting(seed, None, size, limit) for seed in range(1, asked.genuine_seeds + 1)
             )
             name = f"{per_month}, {centres}, {untold:.1%} untold, limit {limit}"
-            # With limit 0, and where the network moves, a person is asked by design.
-            judged = limit == "auto" and centres != FAR
+            judged = limit == "auto"  # with limit 0 a person is asked by design
             rows += of_genuine(name, results, judged=judged)
             if judged and (found := too_many_for_a_person(results)):
                 notes.append(f"{name}: {found}")

@@ -4,14 +4,22 @@ import itertools
 from collections.abc import Iterable
 from typing import Final
 
-from tests.simulation.trust.game import Forged, Result
+from tests.simulation.trust.game import Forged, Result, Setting
 from tests.simulation.trust.strategies import HIS_NAME
 from tests.simulation.trust.wallet import day_of, money
 
 HELD_SHARE_MAX: Final = 0.01
-"""At levels 0 to 2: at least 99 % of genuine receipts match without an operator, over all games."""
+HELD_SHARE_MAX_SELDOM: Final = 0.015
+"""Of genuine receipts at levels 0 to 2, the most that need a person: with an owner who answers or types daily, and with another.
+
+At level 0 the larger share holds for both: momo cannot read what some payers type there, so their receipts are gaps.
+"""
 PERSON_PER_10_000_MAX: Final = 50
-"""Without an adversary."""
+FAR_PER_10_000_MAX: Final = {
+    "moved to a far SMSC on day 10": 100,
+    "three far SMSCs in turn, one known at first": 400,
+}
+"""Without an adversary. A far centre waits until the owner trusts it, or until proofs on two days have found its messages."""
 
 
 def problems(result: Result) -> list[str]:
@@ -25,24 +33,42 @@ def problems(result: Result) -> list[str]:
 
 
 def held_too_often(results: Iterable[Result]) -> str:
-    """Return a message if more than 1 % of the genuine receipts of all games up to level 2 waited for an operator.
+    """Return a message if too many of the genuine receipts of all games up to level 2 waited for an operator.
 
-    One game may have more: after a debit that nobody told, the receipts above the daily limit wait for the next row.
+    One game may have more: after a debit that nobody told, the receipts above the daily limit wait for the next row. An owner
+    who types weekly or never has no bound at level 0.
     """
-    games = [result for result in results if result.setting.level in {0, 1, 2}]
+    games = [result for result in results if held_share_max(result.setting) is not None]
     genuine = sum(result.genuine for result in games)
     held = sum(result.count("person") + result.count("never") for result in games)
-    if held <= HELD_SHARE_MAX * genuine:
+    allowed = sum((held_share_max(result.setting) or 0) * result.genuine for result in games)
+    if held <= allowed:
         return ""
     return f"{held} of {genuine} genuine receipts waited for a person"
 
 
+def held_share_max(setting: Setting) -> float | None:
+    """Return which share of the genuine receipts of a game may need a person; None without a demand."""
+    seldom = setting.owner in {"weekly", "never"}
+    if setting.level == 0:
+        return None if seldom else HELD_SHARE_MAX_SELDOM
+    if setting.level in {1, 2}:
+        return HELD_SHARE_MAX_SELDOM if seldom else HELD_SHARE_MAX
+    return None
+
+
+def person_max(centres: str) -> int:
+    """Return how many of 10,000 genuine receipts may need a person without an adversary."""
+    return FAR_PER_10_000_MAX.get(centres, PERSON_PER_10_000_MAX)
+
+
 def too_many_for_a_person(results: list[Result]) -> str:
-    """Return a message if more than 50 of 10,000 genuine receipts needed an operator over many months, else an empty text."""
+    """Return a message if too many genuine receipts needed an operator over many months with the same centres."""
     genuine = sum(result.genuine for result in results)
     person = sum(result.count("person") + result.count("never") for result in results)
     share = 10_000 * person / max(1, genuine)
-    return "" if share <= PERSON_PER_10_000_MAX else f"{share:.0f} of 10,000 needed a person"
+    most = person_max(results[0].setting.size.centres)
+    return "" if share <= most else f"{share:.0f} of 10,000 needed a person"
 
 
 def changed_by_him(alone: Result, together: Result) -> list[str]:

@@ -104,6 +104,4 @@ def test_a_busy_genuine_month_hardly_needs_a_person(centres: str) -> None:
     size = Size(days=26, per_month=3_000, centres=centres)
     results = list(run_all(Setting(seed, size=size) for seed in seeds(20 if LONG else 1)))
     assert failures(results) == ""
-    if centres != "moved to a far SMSC on day 10":
-        # There one more decision is allowed, with the messages that waited for it.
-        assert too_many_for_a_person(results) == ""
+    assert too_many_for_a_person(results) == ""
