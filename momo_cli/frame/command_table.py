@@ -216,6 +216,56 @@ ALIASES: Final[dict[str, tuple[str, ...]]] = {
 }
 """Aliases, each with the words it may stand for; the first one that the group has is used."""
 
+ORDINARY: Final[dict[str, tuple[str, ...]]] = {
+    "pay charge invoice bill sell request order": ("init --help", "simulate payment --help"),
+    "balance wallet": ("today", "lines wallet --help"),
+    "money payment payments transaction transactions orders sales history find search": ("tx list", "today"),
+    "day summary sheet total totals": ("today", "report"),
+    "week month yesterday": ("report",),
+    "sms inbox text texts receipt receipts": ("messages list",),
+    "modem modems sim sims device devices stick": ("phones list", "lines"),
+    "number numbers signal": ("lines",),
+    "webhook webhooks hook hooks callback callbacks": ("endpoints list", "deliveries list"),
+    "failed failures": ("dead-letters list",),
+    "held suspicious fraud": ("review list",),
+    "payers customers customer": ("review payers list",),
+    "dashboard dash browser web login ui": ("open",),
+    "settings setting configure configuration options": ("config show", "setup"),
+    "start-here begin quickstart wizard": ("setup", "demo"),
+    "upgrade": ("daemon upgrade-check",),
+    "server service log": ("daemon status", "daemon logs"),
+    "check health diagnose problem problems fix": ("doctor", "status"),
+    "try trial sandbox": ("demo",),
+    "token tokens apikey": ("keys list",),
+    "staff cashier cashiers": ("users list",),
+    "alert alerts alarm alarms notification notifications": ("notices list",),
+    "branch branches": ("hub status",),
+    "csv excel": ("data export --help",),
+    "save dump": ("backup create",),
+    "recover": ("restore --dry-run",),
+    "live": ("watch",),
+}  # fmt: skip
+"""Ordinary words that are no commands, and the commands that do what they mean."""
+
+
+def commands_meant(word: str) -> tuple[str, ...]:
+    """Return the commands that an ordinary word means, without `momo`; none for any other word."""
+    return next((found for words, found in ORDINARY.items() if word in words.split()), ())
+
+
+def search(word: str) -> list[tuple[str, str]]:
+    """Return the commands about a word, with their summaries: those that it means first."""
+    found = [
+        " ".join(one for one in each.split() if one[0] != "-") for each in commands_meant(word)
+    ]
+    found += [name for name in COMMANDS if word in f"{name} {COMMANDS[name].summary}".lower()]
+    return [(name, about(name)) for name in dict.fromkeys(found)]
+
+
+def about(name: str) -> str:
+    """Return the summary of a command or a group."""
+    return COMMANDS[name].summary if name in COMMANDS else GROUPS[name][0]
+
 
 def verb_alone(group: str) -> str:
     """Return the command of a group that its name alone runs: its list; empty if it has none."""

@@ -12,7 +12,15 @@ from typer.core import TyperCommand, TyperGroup
 
 from momo_cli.errors import Failure, usage
 from momo_cli.flags import SWITCHES, VALUED
-from momo_cli.frame.command_table import COMMANDS, FIRST, GROUPS, meanings, verb_alone, words_after
+from momo_cli.frame.command_table import (
+    COMMANDS,
+    FIRST,
+    GROUPS,
+    commands_meant,
+    meanings,
+    verb_alone,
+    words_after,
+)
 
 _EXTRA: Final = r"(?s)unexpected extra arguments?(?:\(s\))? \((.*)\)"
 _NUMBER: Final = r"-[0-9][0-9.,]*"
@@ -30,11 +38,15 @@ def explain_problem(problem: Exception, command: str) -> Failure:
 def no_such_command(
     group: str, word: str, there: Iterable[str], groups: Sequence[str] = ()
 ) -> Failure:
-    """Return the failure for an unknown command, with the most similar one as suggestion.
+    """Return the failure for an unknown command, with what an ordinary word means, else the most similar one, as suggestion.
 
     `group` is the word before it, empty directly after `momo`; `there` are the valid words; `groups` have the command.
     """
     of = f"momo {group}".rstrip()
+    if not group and (commands := commands_meant(word.lower())):
+        next_ = (*(f"momo {each}" for each in commands), f"momo help {word}")
+        named = commands[0].removesuffix(" --help")
+        return usage(f"there is no command {word!r}; did you mean {named!r}?", *next_)
     if groups:
         needs = f"{word!r} needs a word before it: {', '.join(groups)}"
         return usage(needs, *(f"momo {each} {word}" for each in groups[:2]), f"{of} --help")

@@ -421,7 +421,7 @@ def restore(
         momo restore --dry-run
         momo restore 20261121T080000Z --stop
         momo restore --to /tmp/looked-at.db
-        momo restore /media/stick/momo-20261121T080000Z.db --confirm "Ama Provisions"
+        momo restore /media/stick/momo-20261121T080000Z.db --stop --confirm "Ama Provisions"
     """
     named = [] if name is None else [name]
     if to is not None and not dry_run:

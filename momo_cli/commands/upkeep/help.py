@@ -8,7 +8,7 @@ from daemon.wire import PROTOCOL, VERSION, Path
 from momo_cli.errors import usage
 from momo_cli.frame import reference
 from momo_cli.frame.command import command
-from momo_cli.frame.command_table import GROUPS, PANELS, words_after
+from momo_cli.frame.command_table import GROUPS, PANELS, search, words_after
 from momo_cli.frame.completion import SCRIPT_PATHS, SCRIPTS
 from momo_cli.inputs.parameters import argument, flag, option
 from momo_cli.inputs.typed_values import check_choice, file_errors
@@ -77,17 +77,21 @@ _VERSIONS_VIEW: Final = view_of("version protocol daemon schema sqlite", id="ver
 def help_(
     client: Client,
     terminal: Terminal,
-    topic: str | None = argument("[TOPIC]", "A topic or a command.", default=None),
+    topic: str | None = argument(
+        "[TOPIC]", "A topic, a command, or a word to look for.", default=None
+    ),
     man: str | None = option("--man", "FOLDER", "Write man pages into this folder."),
     markdown: bool = flag("With `all`: the reference of all commands, in Markdown."),
 ) -> Answer:
     """The topics are exit-codes, errors, environment, formatting, files and cron. --man writes a man page for each command
-    into a folder, such as ~/.local/share/man/man1; `all` lists all commands.
+    into a folder, such as ~/.local/share/man/man1; `all` lists all commands. Any other word
+    is looked for in the names and the first lines of the commands.
 
     Examples:
         momo help exit-codes
         momo help formatting
         momo help tx list
+        momo help webhook
         momo help all
         momo help --man ~/.local/share/man/man1
         momo help all --markdown
@@ -124,23 +128,35 @@ def help_(
         line = f"momo {row['version']} ({', '.join([runs, *facts])})"
         return Answer(*made(row), lines=[line], plain=line)
     if topic == _ALL and not markdown:
-        lines = []
-        for panel in PANELS:
-            lines.append(f"{panel}:")
-            for word, (about, of) in words_after("").items():
-                if of == panel:
-                    verbs = ", ".join(_verbs(word))
-                    lines.append(f"  {word:<13} {about}{': ' if verbs else ''}{verbs}")
-            lines.append("")
-        named = ", ".join(reference.TOPICS)
-        lines.append(f"More: momo help COMMAND, or one of the topics: {named}")
-        return _text(_ALL, "\n".join(lines), {})
+        return _overview()
     if topic == _ALL:
         return _text(_ALL, reference.markdown("##"), {}, verbatim=True)
+    found = search(topic.lower()) if topic and topic not in reference.TOPICS else []
+    if found and topic and not markdown:
+        room = max(len(name) for name, _ in found) + 2
+        lines = [f"  {name:<{room}}{summary}" for name, summary in found]
+        commands = [{"name": name, "summary": summary} for name, summary in found]
+        text = "\n".join([f"Commands about {topic!r}:", *lines])
+        return _text(topic, text, {"commands": commands})
     if topic is None or topic not in reference.TOPICS or markdown:
         known = ", ".join((*reference.TOPICS, _ALL))
         raise usage(f"there is no topic or command {topic!r}; topics are {known}", "momo --help")
     return _text(topic, reference.TOPICS[topic].text(), reference.TOPICS[topic].data())
+
+
+def _overview() -> Answer:
+    """Return all commands, by panel."""
+    lines = []
+    for panel in PANELS:
+        lines.append(f"{panel}:")
+        for word, (about, of) in words_after("").items():
+            if of == panel:
+                verbs = ", ".join(_verbs(word))
+                lines.append(f"  {word:<13} {about}{': ' if verbs else ''}{verbs}")
+        lines.append("")
+    named = ", ".join(reference.TOPICS)
+    lines.append(f"More: momo help COMMAND, or one of the topics: {named}")
+    return _text(_ALL, "\n".join(lines), {})
 
 
 def _verbs(group: str) -> Iterator[str]:

@@ -6,10 +6,12 @@ import pytest
 
 from daemon.wire import Path
 from momo_cli.flags import Flags, Output, lift
-from momo_cli.frame.command_table import COMMANDS
+from momo_cli.frame.command_table import COMMANDS, ORDINARY, words_after
+from momo_cli.frame.reference import TOPICS
 from momo_cli.frame.tree import load
 from tests.cli import samples
 from tests.cli.conftest import Momo
+from tests.cli.test_errors import parses
 from tests.fakes.each import each
 from tests.fakes.fake_api import FakeApi, ok
 
@@ -71,7 +73,7 @@ def test_flag_wins_over_environment() -> None:
         (("lines", "--get"), "--get needs a value"),
         (("lines", "--nonsense"), "momo lines has no flag --nonsense"),
         (("nonsense",), "there is no command 'nonsense'"),
-        (("init",), "AMOUNT and --phone are missing"),
+        (("init",), "AMOUNT is missing"),
         (("lines", "add"), "NUMBER and --name are missing"),
         (("init", "12", "--phone"), "--phone needs a value"),
         (
@@ -79,7 +81,7 @@ def test_flag_wins_over_environment() -> None:
             "--phone needs a value, but --name is a flag",
         ),
         (("lines", "--fields", "--utc"), "--fields needs a value"),
-        (("init", "12", "13", "--phone", "1"), "unexpected '13': momo init takes AMOUNT"),
+        (("init", "12", "13", "14"), "unexpected '14': momo init takes AMOUNT PHONE"),
         (("status", "extra"), "unexpected 'extra': momo status takes flags only"),
         (("lines", "--", "--json"), "unexpected '--json'"),
         (("lines", "--jsn"), "momo lines has no flag --jsn; did you mean --json?"),
@@ -167,6 +169,37 @@ def test_short_words_stand_for_long_ones(
     assert said.startswith("Usage: momo ")
 
 
+def test_an_ordinary_word_leads_to_the_command_that_does_it(momo: Momo) -> None:
+    assert momo("pay", "12.50").err.splitlines() == [
+        "error: there is no command 'pay'; did you mean 'init'?  [USAGE]",
+        "  next:  momo init --help",
+        "         momo simulate payment --help",
+        "         momo help pay",
+    ]
+    assert momo("Balance", "--json").json["error"]["next"][0] == "momo today"
+
+
+def test_every_ordinary_word_leads_to_commands_and_hides_none() -> None:
+    words = [word for row in ORDINARY for word in row.split()]
+    assert len(words) == len(set(words))
+    assert {*words} & ({*words_after("")} | {*TOPICS}) == set()
+    for row in ORDINARY.values():
+        assert [each for each in row if not parses(f"momo {each}")] == []
+
+
+def test_help_with_a_word_searches_names_and_first_lines(momo: Momo) -> None:
+    found = momo("help", "webhook", "-o", "table")
+    assert found.code == 0
+    lines = found.out.splitlines()
+    assert lines[0] == "Commands about 'webhook':"
+    assert lines[1].split()[:2] == ["endpoints", "list"]
+    assert any(line.startswith("  listen ") for line in lines)
+    assert "deliveries verify" in found.out
+    named = momo("help", "undo", "--json").json["data"]["commands"]
+    assert "review undo" in [one["name"] for one in named]
+    assert momo("help", "cooking").code == 2
+
+
 def test_what_is_nearly_a_command_is_asked_about(momo: Momo) -> None:
     assert momo("tx", "lst").err.splitlines() == [
         "error: there is no command 'tx lst'; did you mean 'list'?  [USAGE]",
@@ -206,7 +239,7 @@ def test_help_is_one_document_for_programs(argv: tuple[str, ...], momo: Momo) ->
 
 def test_the_usage_line_and_the_flags_name_values_in_capitals(momo: Momo) -> None:
     said = momo("init", "--help").out
-    assert said.startswith("Usage: momo init [OPTIONS] AMOUNT\n")
+    assert said.startswith("Usage: momo init [OPTIONS] AMOUNT [PHONE]\n")
     assert "<str>" not in said
 
 
