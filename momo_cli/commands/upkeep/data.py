@@ -438,9 +438,8 @@ def restore(
             *seen.parts, lines=said, next=[f"{again} --stop" if client.alive() else again]
         )
     if not stop and (client.alive() or is_locked(terminal)):
-        raise Failure(
-            ErrorCode.LOCKED, next=(f"momo restore {shlex.quote(name or seen.data['id'])} --stop",)
-        )
+        # As the daemon's program ends, which the shop's lock stops later.
+        raise Failure(ErrorCode.LOCKED, next=("momo daemon stop",), exit_code=exit_codes.TEMPORARY)
     typed = confirm
     if typed is None:  # --yes is not enough: changes after the backup are lost
         for line in found:

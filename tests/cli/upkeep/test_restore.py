@@ -87,9 +87,9 @@ def test_a_shop_in_use_is_refused_before_its_name_is_asked_for(
     monkeypatch.setattr("momo_cli.socket.client.Client.alive", lambda _: True)
     for typed in ((), ("--confirm", "Ama")):
         ran = momo("restore", *typed, "--json")
-        assert ran.code == 10
+        assert ran.code == 75
         assert ran.json["error"]["code"] == "LOCKED"
-        assert ran.json["error"]["next"] == ["momo restore 20261120T020000Z --stop"]
+        assert ran.json["error"]["next"] == ["momo daemon stop"]
 
 
 def test_a_trial_says_how_that_backup_is_restored(
