@@ -53,7 +53,7 @@ _OLDER = "; it may be older than this momo"
 ERRORS: Final[Mapping[ErrorCode, ErrorRow]] = {
     _E.MALFORMED_REQUEST: ErrorRow(USAGE, _HELP),
     _E.INVALID_JSON: ErrorRow(USAGE, _HELP),
-    _E.UNAUTHORIZED: ErrorRow(AUTH, _STATUS),
+    _E.UNAUTHORIZED: ErrorRow(AUTH, _SETTINGS),
     _E.INSUFFICIENT_SCOPE: ErrorRow(AUTH, _STATUS),
     _E.SESSION_REQUIRED: ErrorRow(AUTH, _STATUS),
     _E.SECRET_KEY_REQUIRED: ErrorRow(AUTH, _STATUS),
@@ -334,6 +334,12 @@ def next_of(failure: Failure) -> list[str]:
         commands = [str(command) for command in given]
     else:
         commands = ([] if failure.next else _value_lists(failure)) or _filled(failure)
+        if not failure.next and failure.code != ErrorCode.INVALID_PASSWORD:
+            # The command that has just failed is no way on; a password may be typed again.
+            failed = f"momo {failure.facts.get('command', '')}"
+            others = ("momo doctor", "momo daemon logs")
+            left = [each for each in commands if each != failed]
+            commands = left or [each for each in others if each != failed][:1]
     return [in_sandbox(each) for each in commands] if failure.sandbox else commands
 
 

@@ -152,6 +152,8 @@ def unreachable(located: Located, problem: OSError) -> Failure:
     if not is_set_up(located.places) and not isinstance(problem, PermissionError):
         return Failure(wire.ErrorCode.NOT_SET_UP)
     next_: tuple[str, ...] = ()
+    if isinstance(problem, PermissionError) and not located.machine:
+        next_ = ("momo help files",)  # this user cannot start the daemon of another
     if located.machine and os.getuid() != 0:
         # setup adds the caller to `[access] socket_users`.
         next_ = ("sudo momo setup", "sudo momo daemon start")
@@ -166,7 +168,7 @@ def _why(path: str, problem: OSError) -> str:
     if isinstance(problem, PermissionError):
         return (
             f"the socket belongs to user {_owner(path)!r} and you are {_user(os.getuid())!r} "
-            f"({path}); the owner can add you to `[access] socket_users` in config.toml"
+            f"({path}); the owner can add you with `momo config set access.socket_users`"
         )
     return f"{path}: {problem.strerror or problem}"
 

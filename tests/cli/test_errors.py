@@ -192,3 +192,12 @@ def test_a_shop_that_is_no_branch_is_told_how_to_become_one(api: FakeApi, momo: 
     for words in (("hub", "status"), ("hub", "status", "--wait")):
         following = momo(*words, "--json").json["error"]["next"]
         assert following == ["momo hub join --help", "momo hub init"]
+
+
+@each("code", ErrorCode)
+def test_the_command_that_failed_is_not_the_next_one(code: ErrorCode) -> None:
+    for command in ("status", "doctor", "daemon start", "daemon status", "lines", "users list"):
+        found = next_of(Failure(code, facts={"command": command, "slot": "0", "typed": command}))
+        assert found
+        if code is not ErrorCode.INVALID_PASSWORD:
+            assert f"momo {command}" not in found

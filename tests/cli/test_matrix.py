@@ -112,7 +112,8 @@ def test_not_found_is_3_or_for_reconcile_5(name: str, api: FakeApi, momo: Momo) 
     prepare(api, case, refusal(404, "TRANSACTION_NOT_FOUND"))
     ran = momo(*case.argv, "--json")
     assert ran.code == ran.json["exit_code"] == (5 if name == "reconcile" else 3)
-    assert ran.json["error"]["next"] == ["momo tx list"]
+    following = "momo doctor" if name == "tx list" else "momo tx list"
+    assert ran.json["error"]["next"] == [following]
     assert ran.err.startswith(
         "error: there is no transaction with that reference or code  [TRANSACTION_NOT_FOUND]\n"
     )

@@ -250,9 +250,10 @@ class LocalUsers:
             Refusal: UNAUTHORIZED for any other user.
         """
         if uid not in (0, self._own_uid) and uid not in self._named_uids():
+            names = ",".join([*self._names, _name_of(uid)])
             raise unauthorized(
-                "This user of the machine may not use the socket; the owner can name the user in "
-                "`[access] socket_users` of config.toml."
+                "This user of the machine may not use the socket; the owner of the shop can let the user in with "
+                f"`momo config set access.socket_users {names}` and `momo daemon restart`."
             )
         owner = uid in (0, self._own_uid)
         return Caller(CallerKind.SOCKET, None, ALL_SCOPES, None, False, f"socket:{uid}", owner)
@@ -266,6 +267,13 @@ class LocalUsers:
             except KeyError:
                 continue
         return found
+
+
+def _name_of(uid: int) -> str:
+    try:
+        return pwd.getpwuid(uid).pw_name
+    except KeyError:
+        return str(uid)
 
 
 def unauthorized(message: str | None = None) -> Refusal:

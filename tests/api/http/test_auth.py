@@ -188,7 +188,7 @@ async def test_another_user_is_refused_by_the_kernels_word(api: FakeApi) -> None
     finally:
         link.unlink()
     assert answer.startswith(b"HTTP/1.1 401 ")
-    assert b"socket_users" in answer
+    assert b"momo config set access.socket_users nobody" in answer
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="only root can become another user")

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from daemon import wire
-from momo_cli.errors import Failure
+from momo_cli.errors import Failure, next_of
 from momo_cli.flags import Flags
 from momo_cli.socket import connect
 from momo_cli.socket.client import Client
@@ -265,7 +265,7 @@ def test_foreign_socket_names_its_owner(shop: Shop, momo: Momo) -> None:
         ran = momo("lines")
     assert ran.code == 7
     assert "the socket belongs to user" in ran.err
-    assert "[access] socket_users" in ran.err
+    assert "momo config set access.socket_users" in ran.err
 
 
 def test_refused_permission_names_owner_and_setting(shop: Shop) -> None:
@@ -277,7 +277,8 @@ def test_refused_permission_names_owner_and_setting(shop: Shop) -> None:
     failure = unreachable(located, PermissionError())
     assert failure.code == "DAEMON_DOWN"
     assert "the socket belongs to user" in failure.message
-    assert "[access] socket_users" in failure.message
+    assert "momo config set access.socket_users" in failure.message
+    assert next_of(failure) == ["momo help files"]
 
 
 def test_path_segments_are_quoted(api: FakeApi, momo: Momo) -> None:
