@@ -268,8 +268,8 @@ def _server(value: str) -> str:
     return ""
 
 
-def _folder(value: str) -> str:
-    # The folder need not exist now: it may be on a removable drive.
+def folder_elsewhere(value: str) -> str:
+    """Check the form only: the folder need not exist at each start, because it may be on a removable drive."""
     return (
         ""
         if not value or value.startswith("/")
@@ -527,10 +527,10 @@ class Backup(Struct, frozen=True):
 
     messages_to: Annotated[str, Setting(
         "absolute path of a folder on another disk for a second copy of the "
-        "[message journal](operations.md#the-message-journal). momo never creates it", _folder, MANAGER)] = ""
+        "[message journal](operations.md#the-message-journal). No copy creates it", folder_elsewhere, MANAGER)] = ""
     also_to: Annotated[str, Setting(
-        "absolute path of a folder on another disk for a second copy of backups. momo never creates it, so an "
-        "unplugged stick is noticed", _folder, MANAGER, live=True)] = ""
+        "absolute path of a folder on another disk for a second copy of backups. No backup creates it, so an "
+        "unplugged stick is noticed", folder_elsewhere, MANAGER, live=True)] = ""
 
 
 class Power(Struct, frozen=True):

@@ -23,6 +23,7 @@ from daemon.runtime.config import (
     SourceSettings,
     all_rows,
     fault_of_sources,
+    folder_elsewhere,
     rows_of,
     sections,
     value_of,
@@ -379,11 +380,11 @@ def change_setting(
     commas. With `dry_run` nothing is written.
 
     Returns:
-        `{key, value, old, path, changed, live}`.
+        `{key, value, old, path, changed, live, warning}`; `warning` is empty without one.
 
     Raises:
         NoSuchKey: There is no such setting.
-        WrongValue: The value is invalid.
+        WrongValue: The value is invalid, or a folder for second copies that cannot be used.
         ConfigError: The file has another error.
         CannotEdit: The file must be edited by hand.
     """
@@ -400,6 +401,9 @@ def change_setting(
             values.pop(section, None)
     if was != is_now:
         raise CannotEdit(f"changing {key} would change other settings too; edit the file by hand")
+    warning = ""
+    if new != text and value and row.setting.rule is folder_elsewhere:
+        warning = _check_elsewhere(places, key, Path(after), dry_run=dry_run)
     if new != text and not dry_run:
         _write(path, new)
     return {
@@ -409,7 +413,46 @@ def change_setting(
         "path": str(path),
         "changed": new != text,
         "live": row.setting.live,
+        "warning": warning,
     }
+
+
+def _check_elsewhere(places: wire.Places, key: str, folder: Path, *, dry_run: bool) -> str:
+    """Check a folder for second copies, and create it on another disk if only its last part is missing.
+
+    On the shop's disk nothing is created: the path may be the mount point of a stick that is not plugged in.
+
+    Returns:
+        A warning if the folder is on the shop's own disk, else an empty text.
+
+    Raises:
+        WrongValue: The folder does not exist, and is not created.
+    """
+    home = Path(places.home)
+    while not home.exists():
+        home = home.parent
+    missing = "plug in the stick, or correct the path; nothing was changed"
+    try:
+        if folder.is_dir():
+            same = disk_of(folder) == disk_of(home)
+            where = f"{folder} is on the same disk as the shop"
+            return f"{where}: if the disk fails, the copies are lost too" if same else ""
+        if not folder.parent.is_dir():
+            raise WrongValue(f"{key}: the folder {folder.parent} does not exist: {missing}")
+        if disk_of(folder.parent) == disk_of(home):
+            why = "does not exist, and would be on the shop's own disk"
+            raise WrongValue(f"{key}: the folder {folder} {why}: {missing}")
+        if not dry_run:
+            folder.mkdir(0o700)
+    except OSError as error:
+        why = f"cannot be used: {error.strerror}"
+        raise WrongValue(f"{key}: the folder {folder} {why}; nothing was changed") from error
+    return ""
+
+
+def disk_of(folder: Path) -> int:
+    """Return the number of the file system of a folder."""
+    return folder.stat().st_dev
 
 
 def _checked(old: str, new: str, path: str, row: SettingRow) -> Config:

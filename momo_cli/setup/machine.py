@@ -19,6 +19,7 @@ _PORTS_TRIED: Final = 20
 _PORTS: Final = "modems.ports"
 _AWAKE: Final = "power.keep_awake"
 _USERS: Final = "access.socket_users"
+_ALSO_TO: Final = "backup.also_to"
 _BY_HAND: Final = (
     "momo does not start with the machine, and makes no backup each night: "
     "after a restart it reads no payment until you type momo daemon start"
@@ -104,7 +105,10 @@ def service(setup: Setup) -> Row:
             manager.tell_files(setup.terminal, found.files(with_timers=True))
         question = "Start momo with this machine, and make a backup each night?"
         yes = "system" if system else "user"
-        wanted = "none" if setup.declined(question, f"--service {yes}") else yes
+        # Where no service manager runs, as in a container, Enter is a no.
+        can = found.kind is manager.Kind.LAUNCHD or manager.runs_systemd()
+        agreed = setup.terminal.yes_or_no(f"  {question}", f"--service {yes}", default=can)
+        wanted = yes if agreed else "none"
         setup.note("service", later=wanted == "none")
     if wanted in (None, "none"):
         return outcome("skipped", _BY_HAND, fix)
@@ -204,43 +208,50 @@ def daemon(setup: Setup) -> Row:
 def backup(setup: Setup) -> Row:
     """Set the second folder for backups; a new one gets a copy at once, as a test."""
     fix = "momo config set backup.also_to /media/STICK/momo"
-    place, wanted = setup.get("backup.also_to"), setup.answers.backup_to
+    place, wanted = setup.get(_ALSO_TO), setup.answers.backup_to
     if setup.looks and wanted and wanted != place:
         return outcome("needs_action", f"Backups are not copied to {clean(wanted)} yet", fix)
     if wanted is None and not place and not setup.looks and setup.may_ask("backup"):
         lost = "If the laptop is stolen or breaks, the backups on it are lost."
         setup.say(f"  {lost} Use a USB stick.")
-        question = "A folder on a USB stick or another disk (Enter: none) "
-        wanted = setup.ask(question, "--backup-to FOLDER")
-        setup.note("backup", later=not wanted)
-    if setup.looks or not wanted or wanted == place:
-        if place:
-            return outcome("done", f"Each backup is also copied to {clean(place)}")
-        detail = "Backups are only on this disk: if it fails or is stolen, they are lost too"
-        return outcome("skipped", detail, fix)
-    place = os.path.abspath(os.path.expanduser(wanted))  # noqa: PTH100, PTH111  # no pathlib here
-    same = _same_disk(setup, place)
-    # Backups are made by another process, so the daemon needs no restart.
-    setup.set("backup.also_to", place, live=False)
+        wanted = _ask_folder(setup)
+    while wanted and not setup.looks:
+        # Relative to the folder of this command, not of the program that sets it.
+        folder = os.path.abspath(os.path.expanduser(wanted))  # noqa: PTH100, PTH111  # no pathlib here
+        if folder == place:
+            break
+        try:
+            words = ("--json", "set", "--", _ALSO_TO)
+            warning = clean(at(run_verb(setup.terminal, "config", *words, folder).data, "warning"))
+        except Failure as failure:
+            if not setup.asks:
+                return outcome("needs_action", failure.message, fix)
+            setup.warn_of(failure)
+            wanted = _ask_folder(setup)
+            continue
+        if warning and setup.asks and not place:
+            setup.warn(f"{warning}.")
+            if not setup.agreed("Use it nevertheless?", "--backup-to FOLDER"):
+                run_verb(setup.terminal, "config", *words, "")
+                wanted = _ask_folder(setup)
+                continue
+        return _first_copy(setup, warning, fix)
+    if place:
+        return outcome("done", f"Each backup is also copied to {clean(place)}")
+    detail = "Backups are only on this disk: if it fails or is stolen, they are lost too"
+    return outcome("skipped", detail, fix)
+
+
+def _first_copy(setup: Setup, warning: str, fix: str) -> Row:
     made = run_verb(setup.terminal, "backup", "create", "--json").data
     if at(made, "also.status") != "copied":
         return outcome("needs_action", clean(at(made, "also.why")), "momo backup create")
     detail = f"Copied to {clean(at(made, 'also.path'))}"
-    if same:
-        return outcome("done", f"{detail}, which is on the same disk as the shop", fix)
-    return outcome("done", detail)
+    return outcome("done", f"{detail}; {warning}" if warning else detail, fix if warning else None)
 
 
-def _same_disk(setup: Setup, place: str) -> bool:
-    """Return whether the folder is on the shop's disk; create it on another disk if only its last part is missing.
-
-    On the shop's disk nothing is created: the path may be the mount point of a stick that is not plugged in.
-    """
-    here = os.stat(setup.terminal.located.places.home).st_dev  # noqa: PTH116  # no pathlib here
-    for folder in (place, os.path.dirname(place)):  # noqa: PTH120  # no pathlib here
-        if os.path.isdir(folder):  # noqa: PTH112  # no pathlib here
-            same = os.stat(folder).st_dev == here  # noqa: PTH116  # no pathlib here
-            if folder != place and not same:
-                os.mkdir(place, 0o700)  # noqa: PTH102  # no pathlib here
-            return same
-    return False
+def _ask_folder(setup: Setup) -> str:
+    question = "A folder on a USB stick or another disk (Enter: none) "
+    wanted = setup.ask(question, "--backup-to FOLDER")
+    setup.note("backup", later=not wanted)
+    return wanted

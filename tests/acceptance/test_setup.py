@@ -106,6 +106,8 @@ def test_a_person_gets_from_a_locked_modem_to_the_first_payment_and_is_asked_not
             ama.reads("The test payment came")
             ama.is_asked("URL that gets a webhook", "")
             ama.is_asked("A folder on a USB stick", str(stick))
+            # The folder of the test is on the same disk as the shop.
+            ama.is_asked("Use it nevertheless", "y")
             assert ama.ends() == 0, ama.shown
             assert "svc_live_sk_" in ama.shown
             assert PASSWORD not in ama.shown

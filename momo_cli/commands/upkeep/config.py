@@ -103,7 +103,8 @@ def set_(
 ) -> Answer:
     """It is changed in the shop's config.toml. Comments and everything else in the file stay. An invalid value is refused
     before anything is written (exit 78). A list is separated by commas. --default removes the setting from the file.
-    The running daemon uses some settings at once; the answer names one that waits for its next start.
+    The running daemon uses some settings at once; the answer names one that waits for its next start. A folder for second
+    copies (backup.also_to, backup.messages_to) must exist; on another disk its last part is created.
 
     Examples:
         momo config set http.bind 127.0.0.1:9000
@@ -122,11 +123,11 @@ def set_(
     if row["changed"]:
         now, old = _quoted(row["value"]), _quoted(row["old"])
         said = f"{terminal.tick} {row['key']} = {now} (was {old})"
-    notes = []
+    notes = [f"! {clean(row['warning'])}."] if row.get("warning") else []
     if row["restart"]:
-        notes = ["It takes effect at the next start; until then the daemon uses the old value."]
+        notes += ["It takes effect at the next start; until then the daemon uses the old value."]
     elif is_new:
-        notes = ["The running daemon uses it within a few seconds."]
+        notes += ["The running daemon uses it within a few seconds."]
     following = ["momo daemon restart"] if row["restart"] else []
     return Answer(*made(row), lines=[said], notes=notes, next=following)
 

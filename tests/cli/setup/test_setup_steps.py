@@ -12,6 +12,7 @@ from typing import Any, BinaryIO
 import pytest
 
 from daemon import wire
+from daemon.runtime import config_file
 from momo_cli.errors import Failure
 from momo_cli.service.daemon_program import VerbResult
 from tests.cli import samples
@@ -41,8 +42,16 @@ def settled(api: FakeApi, momo: Momo, shop: Shop, monkeypatch: pytest.MonkeyPatc
             told.append(("backup", *words[:1]))
             return VerbResult(0, "", {"data": {"also": COPIED}})
         if "set" in words:
+            if words[-2] == "backup.also_to":
+                try:
+                    data = config_file.change_setting(shop.places, *words[-2:])
+                except config_file.WrongValue as error:
+                    raise Failure(wire.ErrorCode.CONFIG_INVALID, str(error)) from error
+            else:
+                data = {}
             told.append(words[-2:])
             settings[words[-2]] = words[-1]
+            return VerbResult(0, "", {"data": data})
         rows = [{"key": key, "value": value} for key, value in settings.items()]
         return VerbResult(0, "", {"data": rows})
 
@@ -248,14 +257,45 @@ def test_a_test_payment_that_does_not_come_needs_action(
 def test_place_for_backups_is_set_and_gets_a_copy_at_once(
     settled: list[Any], momo: Momo, tmp_path: Path
 ) -> None:
-    ran = momo("setup", "--no-input", "--backup-to", str(tmp_path / "stick"), "--json")
+    stick = tmp_path / "stick"
+    stick.mkdir()
+    ran = momo("setup", "--no-input", "--backup-to", str(stick), "--json")
     assert statuses(ran)["backup"] == "done"
-    assert settled == [("backup.also_to", str(tmp_path / "stick")), ("backup", "create")]
-    # The folder is on the shop's own disk: it is not created, and the output says so.
-    assert not (tmp_path / "stick").exists()
+    assert settled == [("backup.also_to", str(stick)), ("backup", "create")]
     assert "the same disk" in ran.json["data"]["steps"][-1]["detail"]
-    again = momo("setup", "--no-input", "--backup-to", str(tmp_path / "stick"), "--json")
+    again = momo("setup", "--no-input", "--backup-to", str(stick), "--json")
     assert (statuses(again)["backup"], len(settled)) == ("done", 2)
+
+
+def test_a_place_for_backups_that_does_not_exist_is_not_stored(
+    settled: list[Any], momo: Momo, tmp_path: Path
+) -> None:
+    for wrong in (tmp_path / "stick", tmp_path / "stick" / "momo"):
+        ran = momo("setup", "--no-input", "--backup-to", str(wrong), "--json")
+        (told,) = [one for one in ran.json["data"]["steps"] if one["id"] == "backup"]
+        assert (ran.code, told["status"]) == (6, "needs_action")
+        assert "plug in the stick, or correct the path" in told["detail"]
+    assert (settled, (tmp_path / "stick").exists()) == ([], False)
+
+
+def test_a_person_is_asked_again_for_a_place_that_is_wrong_or_on_the_same_disk(
+    settled: list[Any], momo: Momo, typed: BinaryIO, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ours, stick = tmp_path / "ours", tmp_path / "stick"
+    ours.mkdir()
+    stick.mkdir()
+    monkeypatch.setattr(
+        config_file, "disk_of", lambda folder: 2 if folder.is_relative_to(stick) else 1
+    )
+    # No service, it may sleep, no number, no endpoint; a typo, a folder on the shop's disk, the stick.
+    places = f"{tmp_path}/stikc/momo\n{ours}\n\n{stick}/momo\n"
+    typed.write(b"\nn\nn\n\n\n" + places.encode())
+    ran = momo("setup", "-o", "table")
+    assert f"the folder {tmp_path}/stikc does not exist" in ran.err.replace("\n    ", " ")
+    assert f"{ours} is on the same disk as the shop" in ran.err
+    assert ran.err.count("A folder on a USB stick") == 3
+    assert settled[-2:] == [("backup.also_to", f"{stick}/momo"), ("backup", "create")]
+    assert (stick / "momo").is_dir()
 
 
 def test_a_machine_is_kept_awake_where_that_is_wished_and_the_lid_is_told_of(
@@ -393,6 +433,7 @@ def test_the_service_is_one_question_whose_enter_is_a_yes(
         return []
 
     monkeypatch.setattr("momo_cli.service.manager.enable_service", enable)
+    monkeypatch.setattr("momo_cli.service.manager.runs_systemd", lambda: True)
     master, slave = pty.openpty()
     with os.fdopen(slave) as person, os.fdopen(master, "wb", buffering=0) as hand:
         monkeypatch.setattr(sys, "stdin", person)
@@ -592,3 +633,14 @@ def test_what_was_declined_is_named_at_the_end_with_its_consequence(
     assert "This machine may sleep, and reads no payment meanwhile" in end
     assert "Backups are only on this disk: if it fails or is stolen, they are lost too" in end
     assert ran.out.splitlines()[-1] == "✓ momo is ready."
+
+
+def test_where_no_service_manager_runs_enter_installs_no_service(
+    settled: list[Any], shop: Shop, momo: Momo, typed: BinaryIO, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("momo_cli.service.manager.runs_systemd", lambda: False)
+    monkeypatch.setattr("sys.platform", "linux")
+    typed.write(b"\n\nn\n\n\n\n\n\n")
+    ran = momo("setup", "-o", "table")
+    assert "make a backup each night? [y/N]" in ran.err
+    assert not (shop.home / ".config").exists()

@@ -115,6 +115,32 @@ def test_setting_without_a_file_makes_one(shop: Shop, momo: Momo) -> None:
     assert (shop.home / "config.toml").read_text() == '[http]\nbind = "off"\n'
 
 
+@pytest.mark.parametrize("key", ["backup.also_to", "backup.messages_to"])
+def test_a_place_for_second_copies_must_exist_and_is_made_only_on_another_disk(
+    key: str, config: Path, momo: Momo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stick = tmp_path / "stick"
+    for wrong in (stick, stick / "momo"):
+        ran = momo("config", "set", key, str(wrong), "--json")
+        assert (ran.code, ran.json["error"]["code"]) == (78, "CONFIG_INVALID")
+        assert "plug in the stick, or correct the path" in ran.json["error"]["message"]
+    assert (config.read_text(), stick.exists()) == (WRITTEN, False)
+    stick.mkdir()
+    ran = momo("config", "set", key, str(stick), "-o", "table")
+    assert (ran.code, "is on the same disk as the shop" in ran.err) == (0, True)
+    monkeypatch.setattr(
+        config_file, "disk_of", lambda folder: 2 if folder.is_relative_to(stick) else 1
+    )
+    ran = momo("config", "set", key, str(stick / "momo"), "--json")
+    assert (ran.code, ran.json["data"]["warning"]) == (0, "")
+    assert (stick / "momo").stat().st_mode & 0o777 == 0o700
+    # A stick that is away now: the place is set already, and can be removed.
+    (stick / "momo").rmdir()
+    stick.rmdir()
+    assert momo("config", "set", key, str(stick / "momo")).code == 0
+    assert momo("config", "set", key, "--default").code == 0
+
+
 def test_set_mends_the_very_value_that_is_wrong(config: Path, momo: Momo) -> None:
     config.write_text("[webhooks]\nworkers = 0\n")
     assert momo("config", "validate").code == 78
