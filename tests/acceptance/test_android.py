@@ -38,11 +38,15 @@ class Till:
         self.shop.spawn(http=self.address, arguments=["--no-modem"])
 
 
+LIMITS = {"trust": {"phone_limit": 1_000_000, "unconfirmed_limit": 1_000_000}}
+"""The receipts of a test come to more than a new shop on a phone takes in a day."""
+
+
 @contextlib.contextmanager
 def till_of(folder: Path, drawn: int) -> Iterator[Till]:
     with (
         AndroidApp("", "", seed=drawn) as app,
-        RealShop(folder / "shop") as shop,
+        RealShop(folder / "shop", settings=LIMITS) as shop,
     ):
         made = shop.momo("daemon", "certificate", "create", "--json")
         assert made.returncode == 0, made.stderr

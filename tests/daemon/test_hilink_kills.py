@@ -15,6 +15,9 @@ from tests.fakes.tiers import share
 
 PATIENCE_S = 180.0
 
+LIMITS = {"trust": {"phone_limit": 1_000_000, "unconfirmed_limit": 1_000_000}}
+"""The receipts of a test come to more than a new shop on a stick takes in a day."""
+
 
 def source(stick: FakeStick) -> str:
     return f'[[sources]]\nname = "stick"\nkind = "hilink"\nurl = "{stick.url}"\npoll_s = 0.5\ntimeout_s = 2\n'
@@ -29,7 +32,10 @@ def test_every_message_is_stored_once_whatever_is_killed(tmp_path: Path, code: i
     made = list(mtn_receipts(count, seed()))
     faults = Faults(expire_every=41, code_when_expired=code, repeat=True, shuffle=True)
     done = threading.Event()
-    with FakeStick(faults=faults, seed=seed()) as stick, RealShop(tmp_path) as shop:
+    with (
+        FakeStick(faults=faults, seed=seed()) as stick,
+        RealShop(tmp_path, settings=LIMITS) as shop,
+    ):
         shop.begin_chain(50_000, iccid=stick.iccid)
         config = Path(shop.places.config)
         config.write_text(f"{config.read_text()}\n{source(stick)}")
@@ -71,7 +77,7 @@ def test_every_message_is_stored_once_whatever_is_killed(tmp_path: Path, code: i
 
 @pytest.mark.slow
 def test_setup_adds_the_stick_and_the_daemon_shows_its_health(tmp_path: Path) -> None:
-    with FakeStick() as stick, RealShop(tmp_path) as shop:
+    with FakeStick() as stick, RealShop(tmp_path, settings=LIMITS) as shop:
         shop.start()
         said = shop.momo("setup", "--no-input", "--hilink", stick.url, "--json")
         assert "momo daemon restart" in said.stdout

@@ -120,8 +120,8 @@ LISTS = ("payments", "transactions", "reviews", "messages", "deliveries", "journ
 async def test_the_first_row_of_each_list_is_near_the_top_of_a_phone(
     api: FakeApi, browser: Browser, language: str
 ) -> None:
-    await _shop(api)
     await places.webhook_paths(api, Orders(api.shop))
+    await _shop(api)
     await Orders(api.shop).make("checking", expected_payer_phone="+233201234567")
     person = await log_in(api, Role.OWNER)
     await person.post("/dash/account/language", {"language": language})

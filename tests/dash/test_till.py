@@ -102,7 +102,7 @@ async def test_the_till_shows_paid_when_the_payment_comes_with_a_sound_that_can_
         await as_user(visit, person)
         await page.goto("/dash/till")
         if sound == "off":
-            await page.get_by_role("button", name="Sound").click()
+            await page.get_by_role("button", name="Sound", exact=True).click()
         for key in ("1", "2", "Decimal point", "5", "7", "Delete the last digit", "0", "9"):
             await page.get_by_role("button", name=key, exact=True).click()
         assert await page.get_by_label("Amount").input_value() == "12.50"
