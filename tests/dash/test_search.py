@@ -120,9 +120,9 @@ LISTS = ("payments", "transactions", "reviews", "messages", "deliveries", "journ
 async def test_the_first_row_of_each_list_is_near_the_top_of_a_phone(
     api: FakeApi, browser: Browser, language: str
 ) -> None:
-    await places.webhook_paths(api, Orders(api.shop))
-    await _shop(api)
-    await Orders(api.shop).make("checking", expected_payer_phone="+233201234567")
+    orders, _, _ = await _shop(api)
+    await places.webhook_paths(api, orders)
+    await orders.make("checking", expected_payer_phone="+233201234567")
     person = await log_in(api, Role.OWNER)
     await person.post("/dash/account/language", {"language": language})
     async with visiting(browser, api.base_url, width=390, height=844) as visit:
