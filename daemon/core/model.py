@@ -286,6 +286,11 @@ class Transaction(Struct, frozen=True):
     branch_id: str | None = None
 
     @property
+    def in_settlement(self) -> bool:
+        """Whether it is settled, or is the holder of a payment that settles another one."""
+        return self.settled_at is not None or self.settles is not None
+
+    @property
     def reference(self) -> str:
         """The public reference: `svc_trx_` and the hex of the UUID."""
         return reference_of(self.id)

@@ -33,6 +33,7 @@ _WHY_NOT: Final = {
     "too_late": "The decision is older than 72 hours, and later it is not taken back.",
     "reconciled": "The payment was reconciled since, and a reconcile is not taken back.",
     "used_elsewhere": "The payment has been used otherwise since this decision.",
+    "settled": "A settlement rests on this decision. Take the settlement back first: momo tx settle CODE --undo.",
     "reversed": "The network took this payment back after the decision.",
     "reversal": "The approved message took a payment back, which is not undone. If the money is in the wallet after all, approve "
     "or reconcile another message of it, or settle the transaction by hand.",
@@ -72,7 +73,7 @@ def take_back_approval(
         raise refuse("reversal")
     if payment.reversed_at is not None:
         raise refuse("reversed")
-    before = transactions.paid_by(tx, payment.id)
+    before = _paid_by(tx, payment)
     near = review.reason == ReviewReason.NEAR_MISS
     if before is None:
         raise refuse("used_elsewhere")
@@ -103,11 +104,13 @@ def take_back_approval(
 def displace(tx: Tx, env: Env, first: Payment, review: Review, *, actor: str, now: int) -> bool:
     """Withdraw the payment that has the ID of a conflict's message, because a person decided for the message.
 
-    What the payment had paid is as it was before, and who was told is told. Return False if another shop decides about it.
+    What the payment had paid is as it was before, and who was told is told. Return False if another shop decides about it, or a
+    settlement rests on it.
     """
-    if not first.decided_here or first.standing == "handed":
-        return False
     before = transactions.paid_by(tx, first.id)
+    settling = before is not None and before.in_settlement
+    if not first.decided_here or first.standing == "handed" or settling:
+        return False
     if before is not None and before.origin == "request":
         after = _free_request(tx, before, first, now)
         env.outbox.take_back(tx, after, first, now, before=before)
@@ -234,10 +237,18 @@ def take_back_rejection(
     return paid, payment, len(together) - 1
 
 
+def _paid_by(tx: Tx, payment: Payment) -> Transaction | None:
+    """Return the transaction or holder of a payment; refuse one on which a settlement rests."""
+    found = transactions.paid_by(tx, payment.id)
+    if found is not None and found.in_settlement:
+        raise refuse("settled", found)
+    return found
+
+
 def _match_again(tx: Tx, env: Env, review: Review, payment: Payment, times: Times) -> None:
     if payment.reversed_at is not None:
         raise refuse("reversed")
-    holder = transactions.paid_by(tx, payment.id)
+    holder = _paid_by(tx, payment)
     if holder is None or holder.origin != "open" or not holder.rejected:
         raise refuse("used_elsewhere" if holder is None else "reconciled", holder)
     transactions.retire_holder(tx, holder.id)

@@ -272,7 +272,7 @@ EXTRAS: Final[dict[ErrorCode, Extras]] = {
                 str,
                 sample(
                     "too_late",
-                    "`open`, `taken_back`, `too_late`, `reconciled`, `used_elsewhere`, `reversed` or `reversal`",
+                    "`open`, `taken_back`, `too_late`, `reconciled`, `used_elsewhere`, `settled`, `reversed` or `reversal`",
                 ),
             ],
             "used_by_reference": shape.Reference | None,

@@ -10,8 +10,8 @@ from daemon.core.access.callers import Caller
 from daemon.core.errors import Refusal
 from daemon.core.limits import DECISION_TAKEN_BACK_US
 from daemon.core.model import Event, Review
-from daemon.flows.payments import cancel_expire, review
-from daemon.wire import ErrorCode, MessageState, TransactionStatus
+from daemon.flows.payments import cancel_expire, review, settlement
+from daemon.wire import ErrorCode, MessageState, SettlementKind, TransactionStatus
 from tests.fakes.answers import decided
 from tests.fakes.receipts import mtn
 from tests.fakes.reviews import PAYER, approve, forge, only, pay, reject
@@ -337,3 +337,54 @@ async def test_a_conflict_of_ids_can_be_decided_for_the_first_payment(shop: Fake
     await reject(shop, held.id)
     assert (await shop.transaction(request.reference)).status is TransactionStatus.SUCCESS
     assert [one.standing for one in await shop.payments()] == ["used"]
+
+
+async def settle(shop: FakeShop, reference: str, payment: str | None = None) -> None:
+    kind = SettlementKind.REST_RECEIVED
+    await settlement.settle(shop.env, OWNER, reference, settlement.SettlementRequest(kind, payment))
+
+
+async def test_an_approval_of_an_order_that_was_settled_since_stays_until_that_is_taken_back(
+    shop: FakeShop,
+) -> None:
+    request = await shop.request(4000, expected_payer_phone="+233209999999")
+    await pay(shop, request.svc_code)
+    held = await only(shop)
+    await approve(shop, held.id)
+    await settle(shop, request.reference)
+    found = await refused(shop, held.id)
+    assert (found.extras["reason"], found.extras["used_by_reference"]) == (
+        "settled",
+        request.reference,
+    )
+    await settlement.take_back(shop.env, OWNER, request.reference)
+    await undo(shop, held.id)
+    assert (await shop.transaction(request.reference)).settled_at is None
+
+
+@pytest.mark.parametrize("decide", [approve, reject])
+async def test_a_decided_payment_that_settles_an_order_stays_where_it_is(
+    shop: FakeShop, decide: Any
+) -> None:
+    short = await shop.request(4000)
+    await pay(shop, short.svc_code)
+    await pay(shop, short.svc_code, "93214500002", concatenation=2)
+    held = await only(shop)
+    await decide(shop, held.id)
+    await settle(shop, short.reference, "93214500002")
+    assert (await refused(shop, held.id)).extras["reason"] == "settled"
+    assert [one.standing for one in await shop.payments()] == ["used", "used"]
+
+
+async def test_a_conflict_is_not_decided_against_a_payment_on_which_a_settlement_rests(
+    shop: FakeShop,
+) -> None:
+    request = await shop.request(4000)
+    await pay(shop, request.svc_code)
+    await settle(shop, request.reference)
+    await shop.read(mtn(9900, "ESI", shop.wallet(9900), "food", ID, concatenation=7))
+    held = await only(shop)
+    with pytest.raises(Refusal) as caught:
+        await approve(shop, held.id, confirmed=True)
+    assert caught.value.code is ErrorCode.TRANSACTION_ID_ALREADY_USED
+    assert (await shop.transaction(request.reference)).status is TransactionStatus.PARTIAL
