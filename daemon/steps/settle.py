@@ -4,6 +4,7 @@ Each function runs inside the caller's write transaction, so that the state, the
 rows are one commit. A hub has copies of the rows of its branches; only the branch changes them.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 from msgspec import Struct
@@ -21,6 +22,7 @@ from daemon.store.payments import payments, reviews, texts, transactions
 from daemon.store.webhooks import deliveries, routing
 from daemon.store.webhooks.outbox import Outbox
 from daemon.wire import ErrorCode, Mode, ReviewReason, TransactionStatus
+from parsers.money import render
 
 
 def refuse_copy(reader: Reader, branch_id: str | None) -> None:
@@ -299,6 +301,26 @@ def verify_by_operator(
         data={"reconciliation_id": decision.reconciliation_id},
     )
     return verified, verdict
+
+
+def only_unused(reader: Reader, usable: Sequence[Payment], transaction: Transaction) -> Payment:
+    """Return the only payment of these that nothing has used; there is at least one payment.
+
+    Raises:
+        Refusal: TRANSACTION_ID_ALREADY_USED or AMBIGUOUS_TRANSACTION_ID.
+    """
+    unused = [payment for payment in usable if payment.standing != "used"]
+    if not unused:
+        user = transactions.paid_by(reader, usable[0].id)
+        raise Refusal(
+            ErrorCode.TRANSACTION_ID_ALREADY_USED,
+            expected_amount=render(transaction.expected_minor or 0),
+            used_by_reference=None if user is None else user.reference,
+        )
+    if len(unused) > 1:
+        providers = sorted(payment.provider for payment in unused)
+        raise Refusal(ErrorCode.AMBIGUOUS_TRANSACTION_ID, providers=providers)
+    return unused[0]
 
 
 def payable_transaction(tx: Tx, reference: str, mode: Mode | None) -> Transaction:

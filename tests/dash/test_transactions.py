@@ -7,6 +7,7 @@ from msgspec.structs import replace
 
 from daemon.core.payments.payer_texts import TextKind
 from daemon.dash.parts import listing
+from daemon.runtime.config import Access
 from daemon.wire import Role
 from tests.fakes.api import FakeApi
 from tests.fakes.dash import log_in
@@ -192,6 +193,10 @@ async def test_a_short_order_is_settled_by_its_rest_and_by_a_manager_by_hand(api
     page = (await manager.get(path)).text
     assert "Waive the rest" in page
     await manager.post(f"{path}/settle", {"kind": "waived"})
+    config = api.shop.env.config
+    api.shop.env.config = replace(config, access=Access(cashiers_settle=True))
+    assert "Take this back" not in (await cashier.get(path)).text
+    api.shop.env.config = config
     assert "What is missing was waived" in (await manager.get(path)).text
     answer = await manager.post(f"{path}/settle", {"kind": "waived"})
     assert (answer.status_code, "It cannot be settled" in answer.text) == (422, True)

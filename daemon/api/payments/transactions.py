@@ -1,5 +1,6 @@
 """Transactions: get, list, cancel, replace, reconcile, and the timeline and checkout page of one."""
 
+from collections.abc import Iterable
 from typing import Annotated, Final, Literal
 
 from msgspec import UNSET, Meta, Struct, field
@@ -15,7 +16,7 @@ from daemon.core.errors import FieldError, Refusal, invalid
 from daemon.core.ids import split_reference
 from daemon.core.inputs import CallMeta, HttpAnswer, Keep, ReconcileRequest
 from daemon.core.limits import TRANSACTION_ID_CHARACTERS_MAX
-from daemon.core.model import Event, Payment
+from daemon.core.model import Event, Payment, PaymentMethod, Transaction
 from daemon.core.payments import checkout
 from daemon.core.payments.matching import replacement_of
 from daemon.core.payments.timeline import TransactionEventAnswer
@@ -27,7 +28,6 @@ from daemon.core.payments.transaction_json import (
     of_branch,
     pay_to,
     reconciliation,
-    settled,
 )
 from daemon.core.reading import Wrong, read
 from daemon.core.shape import about, marked, page_size, sample
@@ -227,14 +227,20 @@ def _answer(reader: Reader, found: Found | None, now: int) -> FoundTransactionAn
     if found is None:
         return None
     transaction, payment = found
+    held = reviews.held_for(reader, transaction.id)
     methods = checkout.payable(transactions.shown_lines(reader, transaction.mode), transaction.mode)
+    return _shown(transaction, payment, now, held, methods)
+
+
+def _shown(
+    transaction: Transaction,
+    payment: Payment | None,
+    now: int,
+    held: str | None,
+    methods: Iterable[PaymentMethod],
+) -> FoundTransactionAnswer:
     return FoundTransactionAnswer.of(
-        transaction,
-        payment,
-        now,
-        **settled(transaction),
-        held_review_id=reviews.held_for(reader, transaction.id),
-        pay_to=pay_to(methods),
+        transaction, payment, now, held_review_id=held, pay_to=pay_to(methods)
     )
 
 
@@ -348,15 +354,7 @@ async def take_settlement_back(call: Call) -> Reply:
 
 
 def _settled(done: settlement.Settled) -> FoundTransactionAnswer:
-    order = done.transaction
-    return FoundTransactionAnswer.of(
-        order,
-        done.payment,
-        done.at,
-        **settled(order),
-        held_review_id=None,
-        pay_to=pay_to(done.methods),
-    )
+    return _shown(done.transaction, done.payment, done.at, done.held_review_id, done.methods)
 
 
 class ReconcileBody(Struct, frozen=True, forbid_unknown_fields=True):

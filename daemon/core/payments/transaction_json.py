@@ -277,6 +277,13 @@ class FoundTransactionAnswer(TransactionAnswer, frozen=True, kw_only=True):
         shape.Id | None, sample(None, "open review of a held message or payment that names it")
     ]
 
+    @classmethod
+    def of(
+        cls, transaction: Transaction, payment: Payment | None, now_us: int, **more: Any
+    ) -> Self:
+        """Return the answer; `more` has `held_review_id` and `pay_to`."""
+        return super().of(transaction, payment, now_us, **settled(transaction), **more)
+
 
 class InitializedTransactionAnswer(Struct, frozen=True):
     """The `data` of initialize."""

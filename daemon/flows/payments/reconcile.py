@@ -212,20 +212,7 @@ def _payment(
                 near_transaction_id=near,
             )
         raise Refusal(ErrorCode.NO_MATCHING_TRANSACTION)
-    unused = [payment for payment in usable if payment.standing != "used"]
-    if not unused:
-        user = transactions.paid_by(tx, usable[0].id)
-        raise Refusal(
-            ErrorCode.TRANSACTION_ID_ALREADY_USED,
-            expected_amount=render(transaction.expected_minor or 0),
-            used_by_reference=None if user is None else user.reference,
-        )
-    if len(unused) > 1:
-        raise Refusal(
-            ErrorCode.AMBIGUOUS_TRANSACTION_ID,
-            providers=sorted(payment.provider for payment in unused),
-        )
-    return unused[0]
+    return settle.only_unused(tx, usable, transaction)
 
 
 def _other_zeros(tx: Tx, transaction: Transaction, request: ReconcileRequest) -> str | None:

@@ -9,7 +9,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from daemon.core.access.callers import Caller, Operation, require
+from daemon.core.access.callers import Caller, Operation, allows, require
 from daemon.core.errors import FieldError, Refusal, invalid
 from daemon.core.inputs import Keep
 from daemon.core.json_values import timestamp_or_none
@@ -24,7 +24,6 @@ from daemon.store import idempotency, journal
 from daemon.store.engine import Tx
 from daemon.store.payments import payments, reviews, transactions
 from daemon.wire import ErrorCode, SettlementKind, TransactionStatus
-from parsers.money import render
 from parsers.reading import normalize_telco_id
 
 _FITS: Final = {
@@ -56,8 +55,15 @@ class Settled(Struct, frozen=True):
 
     transaction: Transaction
     payment: Payment
+    held_review_id: str | None
     methods: tuple[PaymentMethod, ...]
     at: int
+
+
+def may_settle_by_hand(env: Env, caller: Caller) -> bool:
+    """Return whether a caller may settle without a second payment: a manager, and a cashier where the shop says so."""
+    by_setting = env.config.access.cashiers_settle and allows(caller.role, Operation.SETTLE)
+    return by_setting or allows(caller.role, Operation.SETTLE_BY_HAND)
 
 
 async def settle(
@@ -77,7 +83,7 @@ async def settle(
         Unavailable: Nothing could be written, or the database is damaged.
     """
     require(caller, Operation.SETTLE)
-    if request.payment is None and not env.config.access.cashiers_settle:
+    if request.payment is None and not may_settle_by_hand(env, caller):
         require(caller, Operation.SETTLE_BY_HAND)
     now = env.clock.now_us()
 
@@ -157,7 +163,8 @@ async def take_back(env: Env, caller: Caller, reference: str) -> Settled:
 
 
 def _done(tx: Tx, order: Transaction, paid: Payment, now: int) -> Settled:
-    return Settled(order, paid, payable(transactions.shown_lines(tx, order.mode), order.mode), now)
+    methods = payable(transactions.shown_lines(tx, order.mode), order.mode)
+    return Settled(order, paid, reviews.held_for(tx, order.id), methods, now)
 
 
 def _fits(order: Transaction, request: SettlementRequest) -> None:
@@ -213,17 +220,7 @@ def _rest(tx: Tx, order: Transaction, named: str) -> Payment:
     ):
         # A person with the password may reconcile an order with such a payment.
         raise Refusal(ErrorCode.NO_MATCHING_TRANSACTION)
-    if not unused:
-        user = transactions.paid_by(tx, usable[0].id)
-        raise Refusal(
-            ErrorCode.TRANSACTION_ID_ALREADY_USED,
-            expected_amount=render(order.expected_minor or 0),
-            used_by_reference=None if user is None else user.reference,
-        )
-    if len(unused) > 1:
-        providers = sorted(payment.provider for payment in unused)
-        raise Refusal(ErrorCode.AMBIGUOUS_TRANSACTION_ID, providers=providers)
-    return unused[0]
+    return steps.only_unused(tx, usable, order)
 
 
 def _use(

@@ -214,6 +214,15 @@ async def test_it_needs_the_scope_that_writes_and_stays_in_its_mode(api: FakeApi
     assert code(await settle(api.test, order, kind="waived")) == (404, "TRANSACTION_NOT_FOUND")
 
 
+async def test_the_answer_is_that_of_reading_it_also_while_another_payment_waits(
+    api: FakeApi,
+) -> None:
+    order = await paid(api, 2000)
+    await rest(api, order)
+    answer = await settle(api.live, order, kind="waived")
+    assert answer.json()["data"] == await shown(api, order)
+
+
 async def test_two_at_once_settle_it_once(api: FakeApi) -> None:
     order = await paid(api, 2000)
     answers = await asyncio.gather(

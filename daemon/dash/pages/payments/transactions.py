@@ -128,9 +128,7 @@ async def show_one(visit: Visit) -> Shown:
     transaction = order.transaction
     state = state_of(transaction, visit.env.times().lower_bound_us)
     unpaid = state in {"open", "expired", "cancelled"}
-    by_hand = visit.may(Operation.SETTLE_BY_HAND) or (
-        visit.env.config.access.cashiers_settle and visit.may(Operation.SETTLE)
-    )
+    by_hand = settlement.may_settle_by_hand(visit.env, visit.caller)
     return Shown(
         "payments/transaction.html",
         {
@@ -153,6 +151,7 @@ async def show_one(visit: Visit) -> Shown:
             and visit.may(Operation.SETTLE)
             and (state == "short" or by_hand),
             "may_settle_by_hand": by_hand,
+            "may_unsettle": visit.may(Operation.SETTLE_BY_HAND),
         },
         f"{order.view.code} · {visit.money(transaction.expected_minor, transaction.currency)}",
     )
