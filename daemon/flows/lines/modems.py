@@ -53,16 +53,7 @@ async def identify(env: Env, phone: PhoneIdentity) -> Source:
         device_id = _device_id(tx, phone, known or phone.iccid)
         place = f"slot:{device_id}:{slot_index}"
         sim_key = known or phone.iccid or (f"imsi:{phone.imsi}" if phone.imsi else place)
-        devices.record_device(
-            tx,
-            device_id=device_id,
-            imei=phone.imei,
-            name=devices.generated_name(phone.manufacturer, phone.model, device_id),
-            manufacturer=phone.manufacturer,
-            model=phone.model,
-            port=phone.port,
-            now=now,
-        )
+        _record(tx, phone, device_id, now)
         sim, before = devices.record_sim(
             tx,
             sim_key=sim_key,
@@ -85,6 +76,19 @@ async def identify(env: Env, phone: PhoneIdentity) -> Source:
     source = await env.store.write(job)
     env.clock_check.note_opened(source.sim_key, env.clock.boottime())
     return source
+
+
+def _record(tx: Tx, phone: PhoneIdentity, device_id: str, now: int) -> None:
+    devices.record_device(
+        tx,
+        device_id=device_id,
+        imei=phone.imei,
+        name=devices.generated_name(phone.manufacturer, phone.model, device_id),
+        manufacturer=phone.manufacturer,
+        model=phone.model,
+        port=phone.port,
+        now=now,
+    )
 
 
 def _device_id(tx: Tx, phone: PhoneIdentity, sim_key: str | None) -> str:
@@ -257,16 +261,7 @@ async def record_locked(env: Env, phone: PhoneIdentity, wants: str) -> LockedSim
             last = None if sim is None else devices.get(tx, sim.device_id)
             if last is not None and (not last.present or last.port == phone.port):
                 device_id = last.device_id
-        devices.record_device(
-            tx,
-            device_id=device_id,
-            imei=phone.imei,
-            name=devices.generated_name(phone.manufacturer, phone.model, device_id),
-            manufacturer=phone.manufacturer,
-            model=phone.model,
-            port=phone.port,
-            now=now,
-        )
+        _record(tx, phone, device_id, now)
         before = sim_pins.locked(tx, device_id, SLOT)
         locked = PinnedSim(device_id, SLOT, owner, wants)
         if before != locked:
