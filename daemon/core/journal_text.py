@@ -67,12 +67,15 @@ def notice_text(kind: str, facts: Facts) -> Text:
         return _missing(facts)
     if kind == "reversal_unmatched" and facts.get("original_telco_id") is not None:
         key, telco_id = "notice.reversal_unmatched_id", facts["original_telco_id"]
+    if kind == "payment_reversed" and facts.get("settled") is not None:
+        key = "notice.payment_reversed_settled"
     return Text(
         key,
         amount=_amount(facts, "amount_minor"),
         missing=_missing(facts),
         smsc=facts.get("smsc"),
         branch=facts.get("branch"),
+        code=facts.get("settled"),
         fact=facts.get("fact"),
         why=facts.get("why"),
         left=_amount(facts, "left_minor"),

@@ -420,6 +420,12 @@ def _attach(context: Context, payment: Payment, reversal: Reversal) -> None:
     if transaction is not None and not context.imported:
         context.env.outbox.reverse(context.tx, transaction, payment, reversal, context.now)
     about = None if transaction is None else transaction.id
+    # Money that is gone settles nothing: the order that it settled is short again.
+    settled = (
+        None if transaction is None else transactions.get(context.tx, transaction.settles or "")
+    )
+    if settled is not None:
+        settle.unsettle(context.tx, context.env.outbox, settled, actor="momo", now=context.now)
     payments.record_reversal(
         context.tx,
         payment,
@@ -427,6 +433,7 @@ def _attach(context: Context, payment: Payment, reversal: Reversal) -> None:
         message_id=reversal.message_id,
         now=context.now,
         taken_back_minor=reversal.amount_minor,
+        **({} if settled is None else {"settled": settled.svc_code}),
     )
 
 

@@ -323,6 +323,41 @@ def only_unused(reader: Reader, usable: Sequence[Payment], transaction: Transact
     return unused[0]
 
 
+def paying(reader: Reader, transaction: Transaction) -> Payment:
+    """Return the payment of a verified transaction or a holder."""
+    paid = payments.get(reader, transaction.payment_id or "")
+    assert paid is not None, "a verified transaction has a payment"
+    return paid
+
+
+def unsettle(
+    tx: Tx, outbox: Outbox, order: Transaction, *, actor: str, now: int
+) -> tuple[Transaction, Payment]:
+    """Take the settlement of a transaction back: it is short or overpaid again, and its second payment is free.
+
+    Return the transaction and the payment that verified it.
+    """
+    holder = transactions.settling(tx, order.id)
+    if holder is not None:
+        rest = paying(tx, holder)
+        payments.set_standing(tx, rest.id, "open")
+        free = transactions.set_settles(tx, holder.id, None)
+        outbox.update(tx, free, rest, now, before=(holder, rest))
+    after, paid = transactions.unsettle(tx, order.id), paying(tx, order)
+    journal.add(
+        tx,
+        type="transaction.settlement_taken_back",
+        mode=order.mode,
+        at=now,
+        actor=actor,
+        transaction_id=order.id,
+        payment_id=None if holder is None else holder.payment_id,
+        data={"reversed": actor == "momo"},
+    )
+    outbox.update(tx, after, paid, now, before=(order, paid))
+    return after, paid
+
+
 def payable_transaction(tx: Tx, reference: str, mode: Mode | None) -> Transaction:
     """Return the transaction that an operator may match to a payment.
 

@@ -168,8 +168,8 @@ _SENTENCES: Final[Mapping[str, Callable[[Facts, Money], Text]]] = {
     ),
     "transaction.cancelled": _cancelled,
     "transaction.settled": _settled,
-    "transaction.settlement_taken_back": lambda _facts, _money: Text(
-        "journal.settlement_taken_back"
+    "transaction.settlement_taken_back": lambda facts, _money: Text(
+        "journal.settlement_reversed" if facts.get("reversed") else "journal.settlement_taken_back"
     ),
     "transaction.expired": lambda _facts, _money: Text("journal.expired"),
     "transaction.released": _of_money("journal.released"),

@@ -92,7 +92,7 @@ async def settle(
         order = steps.own_transaction(tx, caller, reference)
         _fits(order, request)
         assert order.expected_minor is not None
-        paid = _verifying(tx, order)
+        paid = steps.paying(tx, order)
         amount = abs(order.expected_minor - paid.amount_minor)
         facts = {"kind": request.kind, "amount_minor": amount, "notes": request.notes}
         if request.payment is not None:
@@ -142,22 +142,7 @@ async def take_back(env: Env, caller: Caller, reference: str) -> Settled:
                 "This transaction is not settled.",
                 transaction_status=order.status,
             )
-        holder = transactions.settling(tx, order.id)
-        if holder is not None and holder.payment_id is not None:
-            transactions.set_settles(tx, holder.id, None)
-            payments.set_standing(tx, holder.payment_id, "open")
-        after, paid = transactions.unsettle(tx, order.id), _verifying(tx, order)
-        journal.add(
-            tx,
-            type="transaction.settlement_taken_back",
-            mode=order.mode,
-            at=now,
-            actor=caller.name,
-            transaction_id=order.id,
-            payment_id=None if holder is None else holder.payment_id,
-        )
-        env.outbox.update(tx, after, paid, now, before=(order, paid))
-        return _done(tx, after, paid, now)
+        return _done(tx, *steps.unsettle(tx, env.outbox, order, actor=caller.name, now=now), now)
 
     return await env.store.write(undo)
 
@@ -192,12 +177,6 @@ def _fits(order: Transaction, request: SettlementRequest) -> None:
         raise invalid([FieldError("payment", "invalid", Text("field.settle.payment"))])
 
 
-def _verifying(tx: Tx, order: Transaction) -> Payment:
-    paid = payments.get(tx, order.payment_id or "")
-    assert paid is not None, "a verified transaction has a payment"
-    return paid
-
-
 def _rest(tx: Tx, order: Transaction, named: str) -> Payment:
     """Return the unused payment with this network ID, or of the holder with this reference."""
     holder = transactions.by_reference(tx, named, order.mode)
@@ -226,7 +205,10 @@ def _rest(tx: Tx, order: Transaction, named: str) -> Payment:
 def _use(
     tx: Tx, env: Env, order: Transaction, rest: Payment, *, actor: str, now: int
 ) -> Transaction:
-    """Use a payment for a settlement and return its holder, which names the order; its reviews close."""
+    """Use a payment for a settlement and return its holder, which names the order; its reviews close.
+
+    A payment that was rejected counts from now on: it is forwarded, as if it had never been.
+    """
     for review in reviews.open_for_payment(tx, rest.id):
         reviews.close(tx, review.id, "used_for_settlement", by=actor, now=now)
     held = transactions.holding(tx, rest.id)
@@ -234,7 +216,8 @@ def _use(
         steps.release(tx, held, rest.message_id, rest.id, actor=actor, now=now)
     known = transactions.paid_by(tx, rest.id)
     payments.set_standing(tx, rest.id, "used")
-    if known is not None:
-        return transactions.set_settles(tx, known.id, order.id)
     how = steps.Holding(matched_by="review", settles=order.id)
+    if known is not None:
+        settling = transactions.set_settles(tx, known.id, order.id)
+        env.outbox.update(tx, settling, rest, now, before=(known, rest))
     return steps.add_holder(tx, env.outbox, rest, how, now)

@@ -281,7 +281,7 @@ def record_reversal(
     transaction_id: str | None,
     message_id: str,
     now: int,
-    **more: int | None,
+    **more: int | str | None,
 ) -> None:
     """Record a reversal in the journal and notify the owner.
 
@@ -291,7 +291,7 @@ def record_reversal(
         transaction_id: The transaction that it had paid, if any.
         message_id: The reversal message, or the payment's message if it came after its reversal.
         now: The current time.
-        more: Further facts of the reversal, amounts in minor units.
+        more: Further facts of the reversal: amounts in minor units, the code of the transaction that the payment settled.
     """
     data = {"amount_minor": payment.amount_minor, **more, "currency": payment.currency}
     journal.add(

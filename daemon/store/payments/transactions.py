@@ -215,10 +215,13 @@ def settling(reader: Reader, transaction_id: str) -> Transaction | None:
 
 
 def set_settles(tx: Tx, holder_id: str, transaction_id: str | None) -> Transaction:
-    """Record on a holder which transaction its payment settles; the UNIQUE column allows one holder for each."""
+    """Record on a holder which transaction its payment settles; the UNIQUE column allows one holder for each.
+
+    A holder that was rejected is so no longer.
+    """
     return tx.only(
         Transaction,
-        "UPDATE transactions SET settles = :settles WHERE id = :id AND origin = 'open' RETURNING *",
+        "UPDATE transactions SET settles = :settles, rejected = 0 WHERE id = :id AND origin = 'open' RETURNING *",
         {"id": holder_id, "settles": transaction_id},
     )
 

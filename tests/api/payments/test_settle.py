@@ -1,6 +1,7 @@
 """POST and DELETE /v1/transactions/{reference}/settle: what a short or too large payment leaves open, ended by a person."""
 
 import asyncio
+import json
 from typing import Any
 
 import httpx
@@ -9,12 +10,15 @@ from msgspec.structs import replace
 
 from daemon.core.access.callers import CallerKind
 from daemon.core.errors import Refusal
-from daemon.core.model import Event, Transaction
+from daemon.core.model import Event, Review, Transaction
+from daemon.flows.payments import review as review_flow
 from daemon.flows.payments import settlement
+from daemon.modem.codec.pdu_encode import encode_deliver
 from daemon.runtime.config import Access, Config
 from daemon.wire import Mode, Role, Scope, SettlementKind
+from tests.fakes import outbox
 from tests.fakes.api import FakeApi, running
-from tests.fakes.receipts import mtn
+from tests.fakes.receipts import MTN_SENDER, MTN_SMSC, STARTED, mtn
 from tests.fakes.shop import OWNER
 
 FIRST, SECOND = "93214500001", "93214500002"
@@ -250,3 +254,73 @@ async def test_a_cashier_settles_with_a_payment_and_by_hand_only_where_the_shop_
         with_payment = settlement.SettlementRequest(SettlementKind.REST_RECEIVED, SECOND)
         done = await settlement.settle(api.shop.env, cashier, order.reference, with_payment)
         assert done.transaction.settled_by == cashier.name
+
+
+async def test_a_rest_that_the_network_takes_back_leaves_the_order_short_again_and_is_told(
+    api: FakeApi,
+) -> None:
+    await api.shop.begin_chain(85_000)
+    order = await paid_in_chain(api)
+    holder = (await shown(api, order))["settlement"]["payment_reference"]
+    text = f"Transaction {SECOND} of GHS 5.00 from KOFI ANTWI BADU has been reversed. Current Balance: GHS 870.00."
+    await api.shop.read_pdus(
+        encode_deliver(MTN_SENDER, text, STARTED, smsc=MTN_SMSC, reference=200)
+    )
+    [held] = await api.shop.rows(
+        Review, "reviews", "state = 'open' AND details LIKE '%unverified%'"
+    )
+    await review_flow.approve(api.shop.env, OWNER, held.id, review_flow.Approval(confirmed=True))
+    after = await shown(api, order)
+    assert (after["settled_at"], after["settlement"], after["reversed_at"]) == (None, None, None)
+    rest = (await api.live.get(f"/v1/transactions/{holder}")).json()["data"]
+    assert rest["settles"] is None
+    assert rest["reversed_at"] is not None
+    assert await owed(api) == ("5.00", "0.00")
+    path = f"/v1/transactions/{order.reference}/events"
+    said = [event["text"] for event in (await api.live.get(path)).json()["data"]]
+    assert "The network took the payment back that settled it, so it is short again." in said
+    [notice] = await api.shop.values("SELECT data FROM events WHERE type = 'notice.payment_reversed'")
+    assert json.loads(notice)["settled"] == order.svc_code
+    assert code(await settle(api.live, order, kind="rest_received", payment=SECOND)) == (
+        404,
+        "NO_MATCHING_TRANSACTION",
+    )
+    assert (await settle(api.live, order, kind="waived")).status_code == 200
+
+
+async def paid_in_chain(api: FakeApi) -> Transaction:
+    """Return a short order that is settled by a second payment; the wallet's balances lead to GHS 875.00."""
+    order = await api.shop.request(2500)
+    for minor, balance, telco_id in ((2000, 87_000, FIRST), (500, 87_500, SECOND)):
+        await api.shop.read(mtn(minor, "KOFI ANTWI BADU", balance, order.svc_code or "", telco_id))
+    answer = await settle(api.live, order, kind="rest_received", payment=SECOND)
+    assert answer.status_code == 200, answer.text
+    return order
+
+
+async def test_a_rejected_payment_that_settles_an_order_counts_and_is_forwarded_once(
+    api: FakeApi,
+) -> None:
+    await outbox.add_endpoint(
+        api.shop, "22222222-2222-4222-8222-222222222222", url="https://shop.example/hook"
+    )
+    order = await paid(api, 2000)
+    await rest(api, order)
+    [review] = (await api.live.get("/v1/reviews")).json()["data"]
+    rejected = await api.live.post(f"/v1/reviews/{review['id']}/reject", json={"notes": "not ours"})
+    holder = rejected.json()["transaction"]["reference"]
+    assert rejected.json()["transaction"]["rejected"] is True
+    answer = await settle(api.live, order, kind="rest_received", payment=SECOND)
+    assert answer.json()["data"]["settlement"]["payment_reference"] == holder
+    sent = "event = 'transaction.forwarded'"
+    bodies = [json.loads(body)["data"] for body in await api.shop.bodies(sent)]
+    assert [(one["reference"], one.get("settles")) for one in bodies] == [
+        (order.reference, None),
+        (holder, order.reference),
+    ]
+    path = f"/v1/transactions/{order.reference}/settle"
+    assert (await api.live.delete(path)).status_code == 200
+    free = (await api.live.get(f"/v1/transactions/{holder}")).json()["data"]
+    assert (free["settles"], free["rejected"]) == (None, False)
+    assert (await settle(api.live, order, kind="rest_received", payment=SECOND)).status_code == 200
+    assert len(await api.shop.bodies(sent)) == 2
