@@ -279,7 +279,9 @@ async def test_a_rest_that_the_network_takes_back_leaves_the_order_short_again_a
     path = f"/v1/transactions/{order.reference}/events"
     said = [event["text"] for event in (await api.live.get(path)).json()["data"]]
     assert "The network took the payment back that settled it, so it is short again." in said
-    [notice] = await api.shop.values("SELECT data FROM events WHERE type = 'notice.payment_reversed'")
+    [notice] = await api.shop.values(
+        "SELECT data FROM events WHERE type = 'notice.payment_reversed'"
+    )
     assert json.loads(notice)["settled"] == order.svc_code
     assert code(await settle(api.live, order, kind="rest_received", payment=SECOND)) == (
         404,
