@@ -9,7 +9,7 @@ import re
 from typing import Any
 
 from daemon.api.openapi.document import document
-from daemon.api.routes import all_routes
+from daemon.api.routes import OPERATIONS
 from daemon.core.shape import Amount, kind_of
 from tests.fakes.api_rows import FieldRow, field_rows
 from tests.fakes.each import each
@@ -21,8 +21,7 @@ _DECIMAL = kind_of(Amount).json["pattern"]
 @functools.cache
 def described() -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the answers of the served document, and its operations by id."""
-    nobody: Any = None
-    made = document(all_routes(nobody, nobody).operations, "")
+    made = document(OPERATIONS, "")
     found = [each for methods in made["paths"].values() for each in methods.values()]
     return made["components"]["schemas"], {each["operationId"]: each for each in found}
 

@@ -16,8 +16,8 @@ from starlette import routing
 
 from daemon import wire
 from daemon.api import routes
+from daemon.api.http.envelope import Application
 from daemon.api.http.listeners import Listeners
-from daemon.api.http.resource import Application
 from daemon.api.http.service import Hooks
 from daemon.core.access.callers import KEY_SCOPES, KeyKind, hash_key, make_key
 from daemon.core.lines.modem_health import ModemHealth

@@ -12,7 +12,8 @@ from typing import Any
 import httpx
 import jsonschema_rs
 
-from daemon.api.openapi.document import Routes, document
+from daemon.api.http.resource import Operations
+from daemon.api.openapi.document import document
 
 
 class OpenApiCheck:
@@ -70,7 +71,7 @@ class OpenApiCheck:
 _MADE: dict[frozenset[str], OpenApiCheck] = {}
 
 
-def openapi_check(routes: Routes) -> OpenApiCheck:
+def openapi_check(routes: Operations) -> OpenApiCheck:
     """Return the checker for these routes; applications with the same routes share it."""
     key = frozenset(routes)
     if key not in _MADE:

@@ -10,7 +10,7 @@ import re
 from typing import Any, Final
 
 from daemon.api.openapi.document import document
-from daemon.api.routes import all_routes
+from daemon.api.routes import OPERATIONS
 from tests.cli.cases import CASES
 
 DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
@@ -22,8 +22,7 @@ _PART: Final = "#/components/schemas/"
 
 def schemas() -> dict[str, str]:
     """Return the files: name -> text."""
-    nobody: Any = None
-    made = document(all_routes(nobody, nobody).operations, "")
+    made = document(OPERATIONS, "")
     shared = _moved(made["components"]["schemas"], "#/$defs/")
     found = {SHARED: {"$schema": DIALECT, "$defs": shared}}
     for name, case in CASES.items():

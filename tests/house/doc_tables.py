@@ -13,7 +13,7 @@ from typing import Any, Final
 from daemon.api.openapi.document import document
 from daemon.api.openapi.pages import kind
 from daemon.api.openapi.pages import rows as members
-from daemon.api.routes import all_routes
+from daemon.api.routes import OPERATIONS
 from daemon.error_table import ERRORS
 from daemon.runtime.config import SOURCES, SourceSettings, rows_of, sections
 from daemon.wire import ErrorCode, SourceKind
@@ -175,8 +175,7 @@ def _rows(rows: Sequence[Row]) -> str:
 
 
 def _api() -> dict[str, Any]:
-    nobody: Any = None
-    return document(all_routes(nobody, nobody).operations, "")
+    return document(OPERATIONS, "")
 
 
 def settings(section: str, kind: type[Any]) -> str:

@@ -53,11 +53,12 @@ _ON_SOCKET: Final = (
 )
 
 
-class Envelope:
+class Application:
     """The outermost application."""
 
     def __init__(self, app: ASGIApp, service: Service, hosts: Collection[str]) -> None:
         """Wrap `app`; `hosts` are the accepted Host names on TCP, in lower case."""
+        self.operations = service.operations
         self._app = app
         self._service = service
         self._hosts = frozenset(hosts)
@@ -99,6 +100,13 @@ class Envelope:
             if started:
                 raise
             await answer(refusal, request_id).send(send_with_headers)
+
+    def close_streams(self) -> None:
+        """End every open stream, because the listeners are about to close."""
+        self._service.stopping.set()
+        for pages in (self._service.hooks.pages, self._service.hooks.dash):
+            if pages is not None:
+                pages.close_streams()
 
     async def _zone(self) -> tuple[tuple[bytes, bytes], ...]:
         """Return the header with the shop's time zone; cached, because it never changes after setup."""

@@ -17,8 +17,8 @@ from http import HTTPStatus
 from pathlib import Path
 from typing import Final
 
+from daemon.api.http.envelope import Application
 from daemon.api.http.protocol import ConnectionLimits, HttpProtocol, TlsServer
-from daemon.api.http.resource import Application
 from daemon.api.http.service import JSON_TYPE
 from daemon.api.http.uvicorn_parts import Config, ServerState
 from daemon.core import json_values

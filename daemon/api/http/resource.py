@@ -1,4 +1,4 @@
-"""The application and its routes: each path with its methods, their handlers and the required scopes."""
+"""Each path of the API with its methods, their handlers and the required scopes."""
 
 from collections.abc import Mapping
 from urllib.parse import parse_qsl
@@ -40,6 +40,10 @@ def public(handler: Handler) -> Operation:
     return Operation(handler, public=True)
 
 
+Operations = Mapping[str, Mapping[str, Operation]]
+"""Path -> method -> operation."""
+
+
 class Resource:
     """The ASGI application of one path."""
 
@@ -73,13 +77,17 @@ class Resource:
             needs_operator(caller)
         if operation.scopes:
             needs(caller, *operation.scopes)
-        query = Query(_query_members(scope))
+        text = scope["query_string"].decode("latin-1")
+        query = Query(dict(parse_qsl(text, keep_blank_values=True, errors="replace")))
         call = Call(self._service, scope, receive, caller, scope["state"]["request_id"], query)
         reply = await operation.handler(call)
-        if isinstance(reply, Reply):
-            await _warned(reply, query).send(send)
-        else:
+        if not isinstance(reply, Reply):
             await reply(scope, receive, send)
+            return
+        # Without a warning a misspelled filter would seem to work.
+        if unread := query.unread():
+            reply = replace(reply, body=with_warnings(reply.body, unread))
+        await reply.send(send)
 
     def _limit(self, scope: Scope, caller: Caller) -> None:
         """Count the call against the rate limit and set the RateLimit headers."""
@@ -100,83 +108,15 @@ class Resource:
             )
 
 
-def _query_members(scope: Scope) -> Mapping[str, str]:
-    text = scope["query_string"].decode("latin-1")
-    if not text:
-        return {}
-    return dict(parse_qsl(text, keep_blank_values=True, errors="replace"))
-
-
-def _warned(reply: Reply, query: Query) -> Reply:
-    """Add a warning for each unknown query parameter."""
-    # Without it a misspelled filter would seem to work.
-    unread = query.unread()
-    return replace(reply, body=with_warnings(reply.body, unread)) if unread else reply
-
-
 async def no_such_route(scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG001 -- ASGI's signature
     """Reject a request for an unknown path."""
     raise Refusal(ErrorCode.ROUTE_NOT_FOUND)
 
 
-class Routes:
-    """The routes of one application."""
-
-    def __init__(self, service: Service, authenticator: Authenticator) -> None:
-        self._service = service
-        self._authenticator = authenticator
-        self.all: list[Route] = []
-        self._fixed: dict[str, Route] = {}
-        """The routes without a parameter."""
-        self.operations: dict[str, Mapping[str, Operation]] = {}
-        """The operations by path, for the API description."""
-
-    def add(self, path: str, operations: Mapping[str, Operation], *, local: bool = False) -> None:
-        """Add a path."""
-        resource = Resource(self._service, self._authenticator, operations, local=local)
-        route = Route(path, resource)
-        self.all.append(route)
-        if not route.param_convertors:
-            self._fixed[path] = route
-        self.operations[path] = operations
-
-    def application(self) -> ASGIApp:
-        """Return the application of all routes. A path without a parameter is looked up, not tried route by route."""
-        router = Router(self.all, redirect_slashes=False, default=no_such_route)
-        fixed = self._fixed
-
-        async def choose(scope: Scope, receive: Receive, send: Send) -> None:
-            route = fixed.get(scope["path"])
-            if route is None:
-                await router(scope, receive, send)
-                return
-            scope["route"], scope["path_params"] = route, {}
-            await route.app(scope, receive, send)
-
-        return choose
-
-
-class Application:
-    """The ASGI application, with a method to end its open streams."""
-
-    def __init__(
-        self,
-        app: ASGIApp,
-        service: Service,
-        operations: Mapping[str, Mapping[str, Operation]],
-    ) -> None:
-        """Serve `app`; `operations` lists its operations by path and method."""
-        self.operations = operations
-        self._app = app
-        self._service = service
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve one request."""
-        await self._app(scope, receive, send)
-
-    def close_streams(self) -> None:
-        """End every open stream, because the listeners are about to close."""
-        self._service.stopping.set()
-        for pages in (self._service.hooks.pages, self._service.hooks.dash):
-            if pages is not None:
-                pages.close_streams()
+def router(service: Service, authenticator: Authenticator, operations: Operations) -> ASGIApp:
+    """Return the application of all paths. The first path that fits counts; those below `/local/` are on the socket only."""
+    routes = [
+        Route(path, Resource(service, authenticator, methods, local=path.startswith("/local/")))
+        for path, methods in operations.items()
+    ]
+    return Router(routes, redirect_slashes=False, default=no_such_route)

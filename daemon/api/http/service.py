@@ -188,6 +188,8 @@ class Service(Struct, frozen=True):
     hooks: Hooks
     resolver: Resolver
     started_us: int
+    operations: Mapping[str, Mapping[str, Any]]
+    """Path -> method -> `Operation`, for the description of the API."""
     inflight: InFlight = field(default_factory=InFlight)
     test_sends: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(4))
     """Limits simultaneous test sends: each may wait as long as a webhook, and real webhooks need the bandwidth."""

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Final
 
 from msgspec import Struct, field
 
-from daemon.api.http.resource import Operation
+from daemon.api.http.resource import Operation, Operations
 from daemon.api.http.service import FIELD
 from daemon.api.openapi import schemas
 from daemon.api.openapi.describe import (
@@ -49,9 +49,6 @@ from daemon.wire import (
     Scope,
     TransactionStatus,
 )
-
-Routes = Mapping[str, Mapping[str, Operation]]
-"""Path -> method -> operation."""
 
 DESCRIBED: Final = "/v1/"
 """Prefix of the described paths; the paths of the Unix socket, `/healthz` and `/metrics` are internal."""
@@ -129,7 +126,7 @@ return the same answer for 24 hours.
 
 
 def document(
-    routes: Routes, version: str, *, strict: bool = False, address: str = "/"
+    routes: Operations, version: str, *, strict: bool = False, address: str = "/"
 ) -> dict[str, Any]:
     """Build the OpenAPI document.
 
@@ -339,7 +336,7 @@ class OfFailure(Struct, frozen=True):
     request_id: shape.RequestId
 
 
-def undescribed(routes: Routes) -> list[str]:
+def undescribed(routes: Operations) -> list[str]:
     """Return the operations without a description."""
     return [
         f"{method} {path}"
@@ -348,7 +345,7 @@ def undescribed(routes: Routes) -> list[str]:
     ]
 
 
-def _served(routes: Routes) -> Iterable[tuple[str, str, Operation]]:
+def _served(routes: Operations) -> Iterable[tuple[str, str, Operation]]:
     for path, operations in routes.items():
         if path.startswith(DESCRIBED) and path not in NOT_DESCRIBED:
             for method, operation in operations.items():
@@ -356,7 +353,9 @@ def _served(routes: Routes) -> Iterable[tuple[str, str, Operation]]:
                     yield path, method, operation
 
 
-def _described(routes: Routes) -> Iterable[tuple[str, str, tuple[Operation, OperationDescription]]]:
+def _described(
+    routes: Operations,
+) -> Iterable[tuple[str, str, tuple[Operation, OperationDescription]]]:
     for path, method, operation in _served(routes):
         if operation.handler in DESCRIPTIONS:
             yield path, method, (operation, DESCRIPTIONS[operation.handler])

@@ -18,7 +18,6 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from daemon.api.http.envelope import host_of
-from daemon.api.http.resource import Routes
 from daemon.api.http.service import Call, Reply
 from daemon.api.openapi.describe import SCHEMAS_PATH
 from daemon.core.json_values import dump
@@ -44,40 +43,36 @@ _LIMITS: Final = {
 }
 
 
-class DescriptionHandlers:
-    """The handlers of these paths."""
+_MADE: Final[dict[Path, Reply]] = {}
 
-    def __init__(self, routes: Routes) -> None:
-        """Describe `routes`, including routes that are added later."""
-        self._routes = routes
-        self._made: dict[Path, Reply] = {}
 
-    async def document(self, call: Call) -> Reply:
-        """Return the OpenAPI 3.1 document."""
-        return await self._once(call, Path.OPENAPI, self._document)
+async def openapi(call: Call) -> Reply:
+    """Return the OpenAPI 3.1 document."""
+    return await _once(call, Path.OPENAPI, lambda: Reply(200, dump(_described(call)), (_MINUTES,)))
 
-    async def page(self, call: Call) -> Reply:
-        """Return the OpenAPI document as an HTML page without scripts or external resources."""
-        return await self._once(call, Path.DOCS, lambda: html_reply(*page(self._described())))
 
-    async def errors_page(self, call: Call) -> Reply:
-        """Return the table of errors as such a page; `doc_url` of an error leads to its place there."""
-        return await self._once(call, Path.DOCS_ERRORS, lambda: html_reply(*errors_page()))
+async def docs(call: Call) -> Reply:
+    """Return the OpenAPI document as an HTML page without scripts or external resources."""
+    return await _once(call, Path.DOCS, lambda: html_reply(*page(_described(call))))
 
-    async def _once(self, call: Call, path: Path, make: Callable[[], Reply]) -> Reply:
-        if path not in self._made:
-            # In a thread, so that payments do not wait for it.
-            self._made[path] = await asyncio.to_thread(make)
-        made = self._made[path]
-        return replace(made, body=made.body.replace(_ADDRESS.encode(), _address(call).encode()))
 
-    def _document(self) -> Reply:
-        return Reply(200, dump(self._described()), (_MINUTES,))
+async def docs_errors(call: Call) -> Reply:
+    """Return the table of errors as such a page; `doc_url` of an error leads to its place there."""
+    return await _once(call, Path.DOCS_ERRORS, lambda: html_reply(*errors_page()))
 
-    def _described(self) -> dict[str, Any]:
-        from daemon.api.openapi.document import document  # noqa: PLC0415 -- see the module docstring
 
-        return document(self._routes.operations, VERSION, address=_ADDRESS)
+async def _once(call: Call, path: Path, make: Callable[[], Reply]) -> Reply:
+    if path not in _MADE:
+        # In a thread, so that payments do not wait for it.
+        _MADE[path] = await asyncio.to_thread(make)
+    made = _MADE[path]
+    return replace(made, body=made.body.replace(_ADDRESS.encode(), _address(call).encode()))
+
+
+def _described(call: Call) -> dict[str, Any]:
+    from daemon.api.openapi.document import document  # noqa: PLC0415 -- see the module docstring
+
+    return document(call.service.operations, VERSION, address=_ADDRESS)
 
 
 def _address(call: Call) -> str:
