@@ -1,4 +1,4 @@
-"""The help topics, and the command reference for man pages and the documentation; both are generated from the code."""
+"""The help topics, and the pages of the commands: man pages and those of the documentation are generated from them."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final, NamedTuple
@@ -206,33 +206,6 @@ def _option(param: Any) -> str:
         return names
     shown = str(param.metavar or _TYPES.get(param.type.name, "TEXT"))
     return f"{names}{shown}" if shown.startswith("[=") else f"{names} {shown}"
-
-
-def markdown(level: str = "###") -> str:
-    """Return the reference of all commands by panel, in Markdown."""
-    lines: list[str] = []
-    for panel in PANELS:
-        lines += [f"{level} {panel}", ""]
-        for name, info in COMMANDS.items():
-            if info.panel == panel:
-                lines += _section(level + "#", page(name))
-    return "\n".join(lines).rstrip() + "\n"
-
-
-def _section(level: str, found: CommandPage) -> Iterator[str]:
-    yield from (f"{level} `momo {found.name}`", "", f"{found.summary}. `{found.usage}`", "")
-    for part in found.about:
-        yield from (_safe(part), "")
-    for words, said in (*found.arguments, *found.options):
-        yield f"- `{words}` {_safe(said)}".rstrip()
-    if found.arguments or found.options:
-        yield ""
-    yield from ("```", *found.examples, "```", "")
-
-
-def _safe(text: str) -> str:
-    """Escape words such as <id>, which Markdown would read as markup."""
-    return text.replace("<", "&lt;").replace("*", "\\*")
 
 
 def man_pages() -> Iterator[tuple[str, str]]:

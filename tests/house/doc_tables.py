@@ -20,7 +20,7 @@ from daemon.wire import ErrorCode, SourceKind
 from momo_cli.errors import ERRORS as ROWS
 from momo_cli.exit_codes import EXIT_CODES
 from momo_cli.frame.command_table import COMMANDS
-from momo_cli.frame.reference import error_message, markdown
+from momo_cli.frame.reference import CommandPage, error_message, page
 from tests.fakes.api_rows import (
     FIELD_TEST,
     Row,
@@ -33,6 +33,7 @@ from tests.house.doc_schemas import schemas
 
 ROOT: Final = Path(__file__).parents[2]
 DOCS: Final = ROOT / "docs"
+COMMAND_PAGES: Final = DOCS / "commands"
 
 
 def _table(heads: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
@@ -79,13 +80,37 @@ def troubleshooting() -> str:
 
 def commands() -> str:
     """Return every command."""
-    rows = [(f"`momo {name}`", info.panel, info.summary) for name, info in COMMANDS.items()]
+    rows = [
+        (f"[`momo {name}`](../commands/{_file(name)})", info.panel, info.summary)
+        for name, info in COMMANDS.items()
+    ]
     return _table(("command", "for", "what it does"), rows)
 
 
-def reference() -> str:
-    """Return every command with its flags and examples."""
-    return markdown().rstrip()
+def command_pages() -> dict[str, str]:
+    """Return the page of every command, by its file's name."""
+    return {_file(name): _command_page(page(name)) for name in COMMANDS}
+
+
+def _file(command: str) -> str:
+    return f"{command.replace(' ', '-')}.md"
+
+
+def _command_page(of: CommandPage) -> str:
+    lines = [f"# `momo {of.name}`", "", f"{of.summary}. `{of.usage}`", ""]
+    for part in of.about:
+        lines += [_escaped(part), ""]
+    lines += [
+        f"- `{words}` {_escaped(said)}".rstrip() for words, said in (*of.arguments, *of.options)
+    ]
+    lines += ["", "```", *of.examples, "```", ""]
+    general = "See [all commands](../developers/cli.md); `momo help formatting` has the flags of every command."
+    return "\n".join([*lines, general, ""])
+
+
+def _escaped(text: str) -> str:
+    """Escape words such as <id>, which Markdown would read as markup."""
+    return text.replace("<", "&lt;").replace("*", "\\*")
 
 
 def exit_codes() -> str:
@@ -215,7 +240,6 @@ TABLES: Final[dict[str, Callable[[], str]]] = {
     "program errors": program_errors,
     "troubleshooting": troubleshooting,
     "commands": commands,
-    "reference": reference,
     "exit codes": exit_codes,
     "operations": operations,
     "request fields": request_fields,
@@ -236,16 +260,20 @@ def filled(text: str) -> str:
 
 
 def write() -> None:
-    """Write the tables of all documents and the JSON Schemas."""
+    """Write the tables of all documents, the pages of the commands, and the JSON Schemas."""
     for path in sorted(DOCS.rglob("*.md")):
         text = path.read_text()
         if filled(text) != text:
             path.write_text(filled(text))
-    folder = DOCS / "developers" / "schema"
-    made = schemas()
+    _write_folder(DOCS / "developers" / "schema", "*.json", schemas())
+    _write_folder(COMMAND_PAGES, "*.md", command_pages())
+
+
+def _write_folder(folder: Path, pattern: str, made: dict[str, str]) -> None:
+    folder.mkdir(exist_ok=True)
     for name, text in made.items():
         (folder / name).write_text(text)
-    for path in folder.glob("*.json"):
+    for path in folder.glob(pattern):
         if path.name not in made:
             path.unlink()
 

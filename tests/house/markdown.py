@@ -6,7 +6,12 @@ from pathlib import Path
 from typing import Final
 
 ROOT: Final = Path(__file__).parents[2]
-DOCUMENTS: Final = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
+DOCUMENTS: Final = sorted(
+    path
+    for path in [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]
+    if path.parent.name != "commands"
+)
+"""All documents but the pages of the commands, which are generated whole."""
 GUIDES: Final = (ROOT / "README.md", ROOT / "docs/shop/getting-started.md")
 """Documents with commands that a test runs unchanged."""
 

@@ -45,7 +45,7 @@ def test_headings_have_the_names_that_forges_give_them() -> None:
 def test_the_index_leads_to_every_document() -> None:
     index = ROOT / "docs/README.md"
     named = {(index.parent / link.partition("#")[0]).resolve() for link in links(index.read_text())}
-    folders = {index.parent / "decisions", index.parent / "developers/schema"}
+    folders = {index.parent / name for name in ("commands", "decisions", "developers/schema")}
     pages = {path for path in index.parent.rglob("*.md") if not folders & set(path.parents)}
     assert pages - {index} <= named
     assert index.parent / "decisions" in named

@@ -25,6 +25,7 @@ FOLDERS: Final = {
     "shop": "For the shop",
     "developers": "For developers",
     "operators": "For operators",
+    "commands": "Commands",
     "contributing": "How it is built",
     "decisions": "Decisions",
 }

@@ -81,7 +81,6 @@ def help_(
         "[TOPIC]", "A topic, a command, or a word to look for.", default=None
     ),
     man: str | None = option("--man", "FOLDER", "Write man pages into this folder."),
-    markdown: bool = flag("With `all`: the reference of all commands, in Markdown."),
 ) -> Answer:
     """The topics are exit-codes, errors, environment, formatting, files and cron. --man writes a man page for each command
     into a folder, such as ~/.local/share/man/man1; `all` lists all commands. Any other word
@@ -94,7 +93,6 @@ def help_(
         momo help webhook
         momo help all
         momo help --man ~/.local/share/man/man1
-        momo help all --markdown
     """
     if man is not None and topic in (None, _ALL, *reference.TOPICS):
         home = terminal.located.environ.get("HOME", "")
@@ -127,18 +125,16 @@ def help_(
         runs = f"daemon {clean(row['daemon'])}" if row["daemon"] else "daemon not running"
         line = f"momo {row['version']} ({', '.join([runs, *facts])})"
         return Answer(*made(row), lines=[line], plain=line)
-    if topic == _ALL and not markdown:
-        return _overview()
     if topic == _ALL:
-        return _text(_ALL, reference.markdown("##"), {}, verbatim=True)
+        return _overview()
     found = search(topic.lower()) if topic and topic not in reference.TOPICS else []
-    if found and topic and not markdown:
+    if found and topic:
         room = max(len(name) for name, _ in found) + 2
         lines = [f"  {name:<{room}}{summary}" for name, summary in found]
         commands = [{"name": name, "summary": summary} for name, summary in found]
         text = "\n".join([f"Commands about {topic!r}:", *lines])
         return _text(topic, text, {"commands": commands})
-    if topic is None or topic not in reference.TOPICS or markdown:
+    if topic is None or topic not in reference.TOPICS:
         known = ", ".join((*reference.TOPICS, _ALL))
         raise usage(f"there is no topic or command {topic!r}; topics are {known}", "momo --help")
     return _text(topic, reference.TOPICS[topic].text(), reference.TOPICS[topic].data())
@@ -166,14 +162,8 @@ def _verbs(group: str) -> Iterator[str]:
         yield f"{verb} ({', '.join(_verbs(inner))})" if inner in GROUPS else verb
 
 
-def _text(name: str, text: str, data: dict[str, Any], *, verbatim: bool = False) -> Answer:
+def _text(name: str, text: str, data: dict[str, Any]) -> Answer:
     text = text.rstrip("\n")
     rows = [{"topic": name, "text": line} for line in text.splitlines()]
     document = {"topic": name, "text": text, **data}
-    return Answer(
-        document_of(document),
-        rows,
-        lines=() if verbatim else text.splitlines(),
-        verbatim=text.splitlines() if verbatim else (),
-        plain=text,
-    )
+    return Answer(document_of(document), rows, lines=text.splitlines(), plain=text)

@@ -8,7 +8,7 @@ import pytest
 
 from momo_cli.exit_codes import EXIT_CODES
 from momo_cli.frame.command_table import COMMANDS
-from momo_cli.frame.reference import man_pages, markdown, page
+from momo_cli.frame.reference import man_pages, page
 from tests.cli.conftest import Momo
 
 PAGES = dict(man_pages())
@@ -41,20 +41,12 @@ def test_page_says_what_the_help_says() -> None:
     assert page("claim").arguments[0][0] == "METHOD"
 
 
-def test_reference_has_each_command_once_with_its_examples() -> None:
-    text = markdown()
-    for name in COMMANDS:
-        assert text.count(f"#### `momo {name}`\n") == 1
-        assert page(name).examples[0] in text
-
-
 def test_help_writes_the_pages(momo: Momo, tmp_path: Path) -> None:
     folder = tmp_path / "man1"
     ran = momo("help", "--man", str(folder), "--json")
     assert ran.json["data"]["pages"] == list(PAGES)
     assert (folder / "momo.1").read_text(encoding="utf-8") == PAGES["momo.1"]
     assert momo("help", "--man", str(folder / "momo.1")).code == 2
-    assert momo("help", "all", "--markdown").out == markdown("##")
 
 
 @pytest.mark.slow
