@@ -56,6 +56,7 @@ from daemon.sender.https import Sender
 from daemon.sender.live_receivers import LISTEN_SCHEME
 from daemon.sender.local_targets import Targets
 from daemon.sender.owner_notices import Channel, Desktop, Email
+from daemon.steps.lines import attach_simulated
 from daemon.store import shop
 from daemon.store.branches import feed as store_feed
 from daemon.store.engine import Reader
@@ -385,8 +386,7 @@ class Daemon:
         if doubtful := await texts.recover(env):
             self._log.warning("sms.unknown", count=doubtful)
         if self._simulated is not None:
-            now = env.clock.now_us()
-            await store.write(lambda tx: devices.see_sandbox(tx, now))
+            await store.write(lambda tx: attach_simulated(tx, env.clock.now_us(), env.new_id))
 
     def _know_shop(self, reader: Reader) -> None:
         """Read the key of the ids, and what this shop is beside others. Without them a call must not be answered."""

@@ -80,6 +80,7 @@ class BrowserSession(Struct, frozen=True):
     address: str
     browser: str
     language: str | None
+    mode: Mode | None
 
 
 class Device(Struct, frozen=True):

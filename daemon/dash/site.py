@@ -55,6 +55,7 @@ from daemon.store import idempotency
 from daemon.store import shop as shops
 from daemon.store.access import users
 from daemon.store.engine import Reader
+from daemon.store.lines import devices
 from daemon.store.payments import reviews
 from daemon.wire import ErrorCode, Mode
 
@@ -139,18 +140,24 @@ class Site:
         """Read the shop and the session of the cookie, in one snapshot."""
         sha256 = sessions.hash_token(visit.cookie)
 
-        def read(reader: Reader) -> tuple[Shop | None, LoggedIn | None, int]:
+        def read(reader: Reader) -> tuple[Shop | None, LoggedIn | None, Mode, int]:
             found = users.session_with(reader, sha256) if visit.cookie else None
-            shop = shops.get(reader)
+            shop, mode = shops.get(reader), Mode.LIVE
             if found is None:
-                return shop, None, 0
+                return shop, None, mode, 0
             session, user = found
             if user.disabled_at is not None or sessions.is_over(session, visit.now):
-                return shop, None, 0
-            waiting = reviews.count_open(reader, Mode.LIVE)
-            return shop, LoggedIn(user, session, of_user(user, session)), waiting
+                return shop, None, mode, 0
+            if session.mode is not None:
+                mode = session.mode
+            elif devices.are_simulated(reader):
+                mode = Mode.TEST
+            waiting = reviews.count_open(reader, mode)
+            # By its id a user may see what is of the sandbox; nobody in the sandbox touches real money.
+            caller = of_user(user, session, Mode.TEST if mode is Mode.TEST else None)
+            return shop, LoggedIn(user, session, caller), mode, waiting
 
-        visit.shop, visit.who, visit.reviews_open = await self._env.store.look(read)
+        visit.shop, visit.who, visit.mode, visit.reviews_open = await self._env.store.look(read)
         zone = zone_of(visit.shop.timezone if visit.shop else "")
         language = visit.words.language
         if visit.who is not None:

@@ -121,6 +121,7 @@ ACTIONS: Final[tuple[Action, ...]] = (
     Action("/dash/account/second-factor/on", Op.OWN_ACCOUNT, account.switch_on),
     Action("/dash/account/second-factor/off", Op.OWN_ACCOUNT, account.switch_off, "momo users reset NAME --second-factor", form="/dash/account"),
     Action("/dash/account/language", Op.OWN_ACCOUNT, account.set_language),
+    Action("/dash/account/mode", Op.OWN_ACCOUNT, account.set_mode),
     Action("/dash/webhooks/new", Op.MANAGE_WEBHOOKS, endpoints.create, "momo endpoints add URL"),
     Action("/dash/webhooks/{id}/edit", Op.MANAGE_WEBHOOKS, endpoints.edit, "momo endpoints update {id}"),
     Action("/dash/webhooks/{id}/pause", Op.MANAGE_WEBHOOKS, endpoints.pause, "momo endpoints pause {id}"),

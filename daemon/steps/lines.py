@@ -1,16 +1,43 @@
 """The lines of the shop: whether each can receive now, and the status of each phone with its SIMs and their numbers."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from daemon.core.lines import readiness, receiving
 from daemon.core.lines.modem_health import ModemHealth
 from daemon.core.lines.receiving import ReceivingSim
+from daemon.core.messages import sandbox
 from daemon.core.messages.line_history import unaccounted
-from daemon.store.engine import Reader
+from daemon.store.engine import Reader, Tx
 from daemon.store.lines import devices, payment_methods
 from daemon.store.messages import balances
 from daemon.wire import Mode
+
+
+def attach_simulated(tx: Tx, now: int, new_id: Callable[[], str]) -> None:
+    """Connect the phones of the sandbox, each with a number, so that a practice order has one to pay to."""
+    devices.see_sandbox(tx, now)
+    for sim in devices.sims_in_phones(tx, Mode.TEST):
+        provider = sim.sim_key.removeprefix(sandbox.sim_key(""))
+        if provider in sandbox.NUMBERS and payment_methods.on_sim(tx, sim.seq) is None:
+            payment_methods.add(
+                tx,
+                {
+                    "id": new_id(),
+                    "mode": Mode.TEST,
+                    "provider": provider,
+                    "phone_number": sandbox.NUMBERS[provider],
+                    "account_name": "PRACTICE SHOP",
+                    "merchant_code": None,
+                    "sim_seq": sim.seq,
+                    "is_active": True,
+                    "line_created_at": now,
+                    "last_payment_at": None,
+                    "created_at": now,
+                    "updated_at": now,
+                    "deleted_at": None,
+                },
+            )
 
 
 def read_lines(reader: Reader, phones: Iterable[ModemHealth], now: int) -> list[ReceivingSim]:

@@ -338,6 +338,7 @@ FORMS: Final[dict[str, tuple[Prepare, dict[str, str]]]] = {
     "/dash/account/second-factor/on": (seed, {"setup": "{setup}", "code": "{code}", **OWN}),
     "/dash/account/second-factor/off": (with_factor, {}),
     "/dash/account/language": (nothing, {"language": "fr"}),
+    "/dash/account/mode": (nothing, {"mode": "test"}),
     "/dash/webhooks/new": (nothing, HOOK),
     "/dash/webhooks/{id}/edit": (endpoint, HOOK),
     "/dash/webhooks/{id}/pause": (endpoint, {}),
@@ -416,7 +417,7 @@ async def effects(api: FakeApi) -> dict[str, Any]:
     for name in await api.shop.values(names):
         found[name] = await api.shop.values(f"SELECT * FROM {name}")
     found["browser_sessions"] = await api.shop.values(
-        "SELECT id, user_id, language, confirmed_at FROM browser_sessions ORDER BY seq"
+        "SELECT id, user_id, language, mode, confirmed_at FROM browser_sessions ORDER BY seq"
     )
     found["files"] = {
         path: path.read_bytes()

@@ -22,6 +22,7 @@ IN_THE_BROWSER_ONLY = {
     "/dash/login/code",
     "/dash/logout",
     "/dash/account/language",
+    "/dash/account/mode",
     "/dash/account/second-factor/on",
 }
 """Sessions and the language of the browser itself; a second factor is set up by scanning it."""

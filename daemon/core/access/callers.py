@@ -109,11 +109,11 @@ ANONYMOUS: Final = Caller(CallerKind.NOBODY, None, frozenset(), None, False, "no
 SESSION: Final = Caller(CallerKind.SESSION, None, ALL_SCOPES, None, False, "session", owner=True)
 
 
-def of_user(user: User, session: BrowserSession) -> Caller:
+def of_user(user: User, session: BrowserSession, mode: Mode | None = None) -> Caller:
     """Return the caller for a user of the dashboard. It has all scopes, because the role decides its permissions."""
     return Caller(
         CallerKind.BROWSER,
-        None,
+        mode,
         ALL_SCOPES,
         None,
         False,

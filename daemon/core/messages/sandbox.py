@@ -17,6 +17,8 @@ from parsers.times import from_us
 
 PROVIDERS: Final = ("momo_mtn", "momo_telecel")
 """The providers with receipt wordings that a genuine message has confirmed."""
+NUMBERS: Final = {"momo_mtn": "+233240000001", "momo_telecel": "+233200000001"}
+"""The merchant number of each simulated phone."""
 PAYER: Final = "KWEKU ANANSE"
 SMSC: Final = "+233240000000"
 WALLET_BALANCE_MINOR: Final = 10_000

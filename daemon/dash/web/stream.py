@@ -57,10 +57,11 @@ _MONEY: Final = frozenset({"transaction.verified", "payment.walk_in", "review.op
 
 
 class News(Struct, frozen=True):
-    """One event for tabs: its number, the kind of pages that it changes, the words' key and the payment of its sentence."""
+    """One event for tabs: its number, the kind and the mode of pages that it changes, the words' key and the payment of its sentence."""
 
     number: int
     kind: str
+    mode: Mode
     key: str = ""
     payment: Payment | None = None
 
@@ -102,7 +103,8 @@ class TabStream:
                         break
                     for news in [one for one in self._news if one.number > told]:
                         told = news.number
-                        await stream.send(_told(visit, news))
+                        if news.mode is visit.mode:
+                            await stream.send(_told(visit, news))
                     await stream.rest(REST_S)
                     await stream.wait(wake, BEAT_S, _BEAT)
         finally:
@@ -146,15 +148,13 @@ class TabStream:
             ]
 
         found = await self._env.store.read(read)
-        news: dict[str, tuple[str, Payment | None]] = {}
+        news: dict[tuple[str, Mode], tuple[str, Payment | None]] = {}
         for event, payment in found:
-            kinds = next((kinds for head, kinds in _KINDS if event.type.startswith(head)), ())
-            if kinds and event.mode is Mode.LIVE:
-                key = f"news_{event.type.replace('.', '_')}"
-                for kind in kinds:
-                    # The last sentence stays; a row without one does not remove it.
-                    if payment is not None or kind not in news:
-                        news[kind] = key, payment
+            key = f"news_{event.type.replace('.', '_')}"
+            for kind in next((kinds for head, kinds in _KINDS if event.type.startswith(head)), ()):
+                # The last sentence stays; a row without one does not remove it.
+                if payment is not None or (kind, event.mode) not in news:
+                    news[kind, event.mode] = key, payment
         self._add(news)
         return found[-1][0].seq if found else seq
 
@@ -165,18 +165,18 @@ class TabStream:
     def _look_at_lines(self) -> None:
         before, self._lines = self._lines, self._line_states()
         if before != self._lines:
-            self._add({"line": ("", None), "now": ("", None)})
+            self._add({(kind, Mode.LIVE): ("", None) for kind in ("line", "now")})
 
-    def _add(self, news: Mapping[str, tuple[str, Payment | None]]) -> None:
-        for kind, (key, payment) in news.items():
+    def _add(self, news: Mapping[tuple[str, Mode], tuple[str, Payment | None]]) -> None:
+        for (kind, mode), (key, payment) in news.items():
             self._number += 1
-            self._news.append(News(self._number, kind, key, payment))
+            self._news.append(News(self._number, kind, mode, key, payment))
         for wake in self._tabs:
             wake.set()
 
 
 async def _is_open(visit: Visit) -> bool:
-    """Return whether the session still stands: it was not ended, and its user not disabled."""
+    """Return whether the session still stands: it was not ended, its user not disabled, and it was not switched to the sandbox."""
     assert visit.who is not None
     sha256, now = visit.who.session.sha256, visit.env.clock.now_us()
     try:
@@ -186,7 +186,8 @@ async def _is_open(visit: Visit) -> bool:
     if found is None:
         return False
     session, user = found
-    return user.disabled_at is None and not sessions.is_over(session, now)
+    same = session.mode is visit.who.session.mode
+    return same and user.disabled_at is None and not sessions.is_over(session, now)
 
 
 def _told(visit: Visit, news: News) -> bytes:
@@ -202,7 +203,7 @@ def _told(visit: Visit, news: News) -> bytes:
 
 FRESH_US: Final = 10 * SECOND_US
 """A part is made again after this long without a commit: it has times such as `3 min ago`."""
-_Key = tuple[str, str, str]
+_Key = tuple[str, str, str, Mode]
 
 
 class PartCache:
@@ -215,7 +216,7 @@ class PartCache:
 
     async def get(self, visit: Visit, make: Callable[[], Awaitable[LivePart]]) -> LivePart:
         """Return the part for this visitor, made now if it is not kept. Tabs that ask meanwhile wait for it."""
-        key = visit.path, str(visit.role), visit.words.language
+        key = visit.path, str(visit.role), visit.words.language, visit.mode
         async with self._making:
             # Before the part is made: a commit meanwhile has the next version.
             current = (

@@ -25,7 +25,7 @@ from daemon.dash.web.words import Words
 from daemon.env import Env
 from daemon.sender.address_guard import Resolver
 from daemon.sender.connect import SystemResolver
-from daemon.wire import ErrorCode, Places, Role
+from daemon.wire import ErrorCode, Mode, Places, Role
 from parsers.money import render
 
 
@@ -146,6 +146,7 @@ class Visit(Struct):
         secure: The browser uses HTTPS.
         address: The visitor's address.
         now: Microseconds, read once.
+        mode: Whether the pages show real money or the sandbox.
         idempotency: The form's key for flows that take one; None for a page.
         errors: Errors in the fields of a refused form, by name.
         reviews_open: How many reviews wait for a decision.
@@ -165,6 +166,7 @@ class Visit(Struct):
     secure: bool
     address: str
     now: int
+    mode: Mode = Mode.LIVE
     form: Mapping[str, str] = field(default_factory=dict)
     idempotency: Idempotency | None = None
     errors: dict[str, str] = field(default_factory=dict)

@@ -87,6 +87,7 @@ async def open_session(env: Env, user: User, address: str, browser: str, how: st
         "address": address,
         "browser": "".join(c for c in browser if c.isprintable())[:BROWSER_CHARACTERS_MAX],
         "language": None,
+        "mode": None,
     }
 
     def job(tx: Tx) -> None:

@@ -12,7 +12,7 @@ from daemon.core.limits import BROWSER_IDLE_US, BROWSER_LIFE_US
 from daemon.core.model import ApiKey, BrowserSession, User
 from daemon.store.engine import Reader, Tx
 from daemon.store.rows import insertion
-from daemon.wire import Role
+from daemon.wire import Mode, Role
 
 TOPIC: Final = "browser_sessions"
 """Woken by every commit that ended a browser session or changed a user."""
@@ -172,6 +172,14 @@ def set_language(tx: Tx, session_id: str, language: str) -> None:
         "UPDATE browser_sessions SET language = :language WHERE id = :id",
         {"language": language, "id": session_id},
     )
+
+
+def set_mode(tx: Tx, session_id: str, mode: Mode) -> None:
+    """Store whether the pages of a session show real money or the sandbox."""
+    tx.run(
+        "UPDATE browser_sessions SET mode = :mode WHERE id = :id", {"mode": mode, "id": session_id}
+    )
+    tx.wake(TOPIC)
 
 
 def end_session(tx: Tx, user_id: str, session_id: str) -> bool:

@@ -248,15 +248,15 @@ def today(reader: Reader, since: int, now: int) -> Today:
     review = reader.value("SELECT COUNT(*) FROM reviews WHERE state = 'open' AND mode = 'live'")
     return Today(
         {(status, currency): (number, minor) for status, currency, number, minor in verified},
-        waiting(reader, now),
+        waiting(reader, now, Mode.LIVE),
         int(review),
     )
 
 
-def waiting(reader: Reader, now: int) -> int:
-    """Return how many live transactions wait for their payment."""
+def waiting(reader: Reader, now: int, mode: Mode) -> int:
+    """Return how many transactions wait for their payment."""
     return reader.count(
         "SELECT COUNT(*) FROM transactions WHERE status = 'PENDING' AND expires_at > :now "
-        "AND mode = 'live'",
-        {"now": now},
+        "AND mode = :mode",
+        {"now": now, "mode": mode},
     )

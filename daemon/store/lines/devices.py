@@ -26,6 +26,14 @@ def known(reader: Reader, mode: Mode = Mode.LIVE) -> list[Device]:
     )
 
 
+def are_simulated(reader: Reader) -> bool:
+    """Return whether there are phones and each of them is simulated."""
+    found = reader.all(
+        "SELECT mode FROM devices WHERE forgotten_at IS NULL AND (mode = 'live' OR present = 1)"
+    )
+    return bool(found) and all(mode == Mode.TEST for (mode,) in found)
+
+
 def get(reader: Reader, device_id: str, mode: Mode = Mode.LIVE) -> Device | None:
     """Return one phone of this mode."""
     return reader.first(

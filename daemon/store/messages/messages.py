@@ -57,12 +57,14 @@ class MessageFilter(Struct, frozen=True):
         line: A merchant number (E.164) or a payment method's id.
         sender: As in the message, ignoring case.
         since: First `received_at`.
+        mode: Live or test; None is both.
     """
 
     state: MessageState | None = None
     line: str | None = None
     sender: str | None = None
     since: int | None = None
+    mode: Mode | None = None
 
 
 def page(
@@ -74,6 +76,9 @@ def page(
     conditions.by(f"{_ANY_LINE} IN ({_LINES})", line=wanted.line)
     conditions.by("LOWER(m.sender) = LOWER(:sender)", sender=wanted.sender)
     conditions.by("m.received_at >= :since", since=wanted.since)
+    if wanted.mode is not None:
+        # As a literal, so that the index of the sandbox is used.
+        conditions.always(f"m.mode = '{wanted.mode}'")
     return reader.page(
         conditions,
         columns="m.*, pm.phone_number",
@@ -86,14 +91,14 @@ def page(
     )
 
 
-def with_text(reader: Reader, text: str, *, since: int, limit: int) -> list[Message]:
+def with_text(reader: Reader, text: str, *, mode: Mode, since: int, limit: int) -> list[Message]:
     """Return the newest SMS since a time whose text holds this one."""
     escaped = text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
     return reader.every(
         Message,
-        "SELECT m.* FROM messages m WHERE m.received_at >= :since AND m.body LIKE :text ESCAPE '\\' "
+        "SELECT m.* FROM messages m WHERE m.received_at >= :since AND m.mode = :mode AND m.body LIKE :text ESCAPE '\\' "
         "ORDER BY m.received_at DESC, m.seq DESC LIMIT :limit",
-        {"since": since, "text": f"%{escaped}%", "limit": limit},
+        {"since": since, "mode": mode, "text": f"%{escaped}%", "limit": limit},
     )
 
 
@@ -112,6 +117,7 @@ def _total(reader: Reader, wanted: MessageFilter) -> int:
 
 def _kept_total(reader: Reader, wanted: MessageFilter) -> int:
     conditions = Conditions()
+    conditions.by("mode = :mode", mode=wanted.mode)
     conditions.by("state = :state", state=wanted.state)
     conditions.by(f"line IN ({_LINES})", line=wanted.line)
     kept = f"SELECT COALESCE(SUM(count), 0) FROM message_counts WHERE {conditions.where}"
@@ -137,6 +143,7 @@ def _count(
     conditions.by(f"{_ANY_LINE} IN ({_LINES})", line=wanted.line)
     conditions.by(f"{sender} = LOWER(:sender)", sender=wanted.sender)
     conditions.by("m.received_at >= :since", since=wanted.since)
+    conditions.by("m.mode = :mode", mode=wanted.mode)
     counted = f"SELECT COUNT(*) FROM messages m WHERE {conditions.where}"
     return reader.count(counted, conditions.params)
 

@@ -65,7 +65,8 @@ CREATE TABLE browser_sessions (
     confirmed_at INTEGER,                  -- when the user last typed the own password again
     address      TEXT NOT NULL,  -- masked
     browser      TEXT NOT NULL,  -- masked
-    language     TEXT  -- public
+    language     TEXT,  -- public
+    mode         TEXT CHECK (mode IN ('live', 'test'))  -- public; NULL: live, or the sandbox while all phones are simulated
 ) STRICT;
 CREATE INDEX browser_sessions_by_user ON browser_sessions (user_id, seq);
 
@@ -167,34 +168,36 @@ CREATE INDEX messages_incomplete ON messages (state, sim_key, created_at, receiv
 CREATE INDEX messages_parts_missing ON messages (state, mode) WHERE reasons = '["parts_missing"]';
 CREATE INDEX messages_by_sender ON messages (LOWER(sender), seq);
 CREATE INDEX messages_by_arrival ON messages (state, received_at, payment_method_seq) WHERE state <> 'incomplete';
+CREATE INDEX messages_of_sandbox ON messages (seq) WHERE mode = 'test';
 CREATE INDEX messages_of_branch ON messages (branch_id, seq) WHERE branch_id IS NOT NULL;
 CREATE INDEX messages_with_text ON messages (created_at) WHERE body IS NULL OR body <> '';
 CREATE TRIGGER messages_counted_in AFTER INSERT ON messages WHEN NEW.state <> 'incomplete'
 BEGIN
-    INSERT INTO message_counts (line, state, count) VALUES (COALESCE(NEW.payment_method_seq, 0), NEW.state, 1)
-    ON CONFLICT (line, state) DO UPDATE SET count = message_counts.count + 1;
+    INSERT INTO message_counts (mode, line, state, count) VALUES (NEW.mode, COALESCE(NEW.payment_method_seq, 0), NEW.state, 1)
+    ON CONFLICT (mode, line, state) DO UPDATE SET count = message_counts.count + 1;
 END;
 CREATE TRIGGER messages_counted_over AFTER UPDATE OF state, payment_method_seq ON messages
 WHEN NEW.state <> OLD.state OR COALESCE(NEW.payment_method_seq, 0) <> COALESCE(OLD.payment_method_seq, 0)
 BEGIN
     UPDATE message_counts SET count = count - 1
-    WHERE OLD.state <> 'incomplete' AND line = COALESCE(OLD.payment_method_seq, 0) AND state = OLD.state;
-    INSERT INTO message_counts (line, state, count)
-    SELECT COALESCE(NEW.payment_method_seq, 0), NEW.state, 1 WHERE NEW.state <> 'incomplete'
-    ON CONFLICT (line, state) DO UPDATE SET count = message_counts.count + 1;
+    WHERE OLD.state <> 'incomplete' AND mode = OLD.mode AND line = COALESCE(OLD.payment_method_seq, 0) AND state = OLD.state;
+    INSERT INTO message_counts (mode, line, state, count)
+    SELECT NEW.mode, COALESCE(NEW.payment_method_seq, 0), NEW.state, 1 WHERE NEW.state <> 'incomplete'
+    ON CONFLICT (mode, line, state) DO UPDATE SET count = message_counts.count + 1;
 END;
 CREATE TRIGGER messages_counted_out AFTER DELETE ON messages WHEN OLD.state <> 'incomplete'
 BEGIN
     UPDATE message_counts SET count = count - 1
-    WHERE line = COALESCE(OLD.payment_method_seq, 0) AND state = OLD.state;
+    WHERE mode = OLD.mode AND line = COALESCE(OLD.payment_method_seq, 0) AND state = OLD.state;
 END;
 
 -- Totals of the complete messages in lists, kept by the triggers above; a first part need not change them.
 CREATE TABLE message_counts (
+    mode  TEXT NOT NULL,  -- public
     line  INTEGER NOT NULL,                -- number of the payment method, or 0
     state TEXT NOT NULL,  -- public
     count INTEGER NOT NULL CHECK (count >= 0),
-    PRIMARY KEY (line, state)
+    PRIMARY KEY (mode, line, state)
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE sms_parts (

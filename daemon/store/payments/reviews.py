@@ -121,22 +121,23 @@ def count_open(reader: Reader, mode: Mode) -> int:
 
 
 def next_open(
-    reader: Reader, *, before: int | None, without: Collection[ReviewReason]
+    reader: Reader, *, before: int | None, without: Collection[ReviewReason], mode: Mode
 ) -> Review | None:
-    """Return the newest open live review whose approval does not wait, or the newest one that is older than `before`; None if there is none.
+    """Return the newest open review whose approval does not wait, or the newest one that is older than `before`; None if there is none.
 
     Args:
         reader: The database.
         before: `seq` of a review.
         without: Reasons to leave out.
+        mode: Live or test.
     """
     return reader.first(
         Review,
-        "SELECT * FROM reviews WHERE state = 'open' AND mode = 'live' "
+        "SELECT * FROM reviews WHERE state = 'open' AND mode = :mode "
         "AND id NOT IN (SELECT review_id FROM approvals_waiting) "
         "AND (:before IS NULL OR seq < :before) "
         "AND reason NOT IN (SELECT value ->> 0 FROM json_each(:without)) ORDER BY seq DESC LIMIT 1",
-        {"before": before, "without": json_ids(without)},
+        {"before": before, "without": json_ids(without), "mode": mode},
     )
 
 

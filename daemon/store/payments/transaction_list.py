@@ -533,29 +533,31 @@ def events_with_transactions(
 
 
 _MADE: Final = (
-    f"SELECT t.*, p.* FROM {JOINED} WHERE t.mode = 'live' AND t.origin = 'request' AND t.merged_into IS NULL "
+    f"SELECT t.*, p.* FROM {JOINED} WHERE t.mode = :mode AND t.origin = 'request' AND t.merged_into IS NULL "
     "AND t.created_with = 'session' AND EXISTS (SELECT 1 FROM events e "
     "WHERE e.transaction_seq = t.seq AND e.type = 'transaction.created' "
     "AND (e.actor = :actor OR :actor IS NULL AND e.actor LIKE 'user:%')) "
 )
 
 
-def made_by(reader: Reader, actor: str | None, *, since: int, limit: int) -> list[Found]:
+def made_by(
+    reader: Reader, actor: str | None, *, mode: Mode, since: int, limit: int
+) -> list[Found]:
     """Return the newest transactions that a user made, such as `user:ama`, or with None any user."""
     sql = f"{_MADE} AND t.created_at >= :since ORDER BY t.created_at DESC, t.seq DESC LIMIT :limit"
-    return found_by(reader, sql, {"actor": actor, "since": since, "limit": limit})
+    return found_by(reader, sql, {"actor": actor, "mode": mode, "since": since, "limit": limit})
 
 
-def open_of(reader: Reader, actor: str, *, now: int, limit: int) -> list[Found]:
+def open_of(reader: Reader, actor: str, *, mode: Mode, now: int, limit: int) -> list[Found]:
     """Return the newest transactions of a user that wait for a payment or are being checked."""
     sql = (
         f"{_MADE} AND t.status IN ('PENDING', 'MANUAL_REVIEW') AND (t.status = 'MANUAL_REVIEW' OR t.expires_at > :now) "
         "ORDER BY t.created_at DESC, t.seq DESC LIMIT :limit"
     )
-    return found_by(reader, sql, {"actor": actor, "now": now, "limit": limit})
+    return found_by(reader, sql, {"actor": actor, "mode": mode, "now": now, "limit": limit})
 
 
-def paid_of(reader: Reader, actor: str, *, since: int, limit: int) -> list[Found]:
+def paid_of(reader: Reader, actor: str, *, mode: Mode, since: int, limit: int) -> list[Found]:
     """Return the transactions of a user that were paid last."""
     sql = f"{_MADE} AND t.completed_at >= :since ORDER BY t.completed_at DESC, t.seq DESC LIMIT :limit"
-    return found_by(reader, sql, {"actor": actor, "since": since, "limit": limit})
+    return found_by(reader, sql, {"actor": actor, "mode": mode, "since": since, "limit": limit})

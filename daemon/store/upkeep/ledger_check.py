@@ -136,9 +136,9 @@ VIOLATIONS: Final[Mapping[str, Invariant]] = {
     ),
     "counts.messages": Invariant(
         "the stored totals of messages agree with the rows",
-        "SELECT line, state FROM (SELECT line, state, count FROM message_counts WHERE count > 0 "
-        "UNION ALL SELECT COALESCE(payment_method_seq, 0), state, COUNT(*) FROM messages WHERE state <> 'incomplete' "
-        "GROUP BY COALESCE(payment_method_seq, 0), state) kept GROUP BY line, state, count HAVING COUNT(*) <> 2",
+        "SELECT mode, line, state FROM (SELECT mode, line, state, count FROM message_counts WHERE count > 0 "
+        "UNION ALL SELECT mode, COALESCE(payment_method_seq, 0), state, COUNT(*) FROM messages WHERE state <> 'incomplete' "
+        "GROUP BY mode, COALESCE(payment_method_seq, 0), state) kept GROUP BY mode, line, state, count HAVING COUNT(*) <> 2",
     ),
     "counts.deliveries": Invariant(
         "the stored totals of deliveries agree with the rows",

@@ -163,16 +163,21 @@ def queue_counts(reader: Reader) -> dict[str, int]:
     A dead letter of the sandbox is no loss, so monitoring does not count it.
     """
     counts = dict(reader.all("SELECT status, SUM(count) FROM delivery_counts GROUP BY status"))
-    dead = reader.value(
-        "SELECT COUNT(*) FROM dead_letters WHERE mode = 'live' AND resolved_at IS NULL AND replayed_at IS NULL "
-        "AND dismissed_at IS NULL"
-    )
     return {
         "pending": int(counts.get("pending", 0)),
         "retrying": int(counts.get("retrying", 0)),
         "failed": int(counts.get("failed", 0)),
-        "dead_letters": int(dead),
+        "dead_letters": count_dead_letters(reader, Mode.LIVE),
     }
+
+
+def count_dead_letters(reader: Reader, mode: Mode) -> int:
+    """Return the number of open dead letters of the endpoints of a mode."""
+    return reader.count(
+        "SELECT COUNT(*) FROM dead_letters WHERE mode = :mode AND resolved_at IS NULL AND replayed_at IS NULL "
+        "AND dismissed_at IS NULL",
+        {"mode": mode},
+    )
 
 
 def waiting_by_endpoint(reader: Reader) -> dict[str, int]:

@@ -19,7 +19,7 @@ from daemon.store.access import users
 from daemon.store.engine import Reader
 from daemon.store.payments import payment_list
 from daemon.store.payments.payment_list import PaymentFilter
-from daemon.wire import ErrorCode, Role
+from daemon.wire import ErrorCode, Mode, Role
 
 HERE: Final = "/dash/account"
 LOGIN: Final = "/dash/login"
@@ -70,6 +70,9 @@ async def send_code(visit: Visit) -> Outcome:
 
 async def enter(visit: Visit) -> Goto:
     """Use a one-time link; it leads to the page in it, else the owner to the first run until a payment was seen."""
+    if visit.scope["method"] == "HEAD":
+        # A program that only looks whether the address exists, such as the preview of a messenger.
+        return Goto(LOGIN)
     own = is_own_machine(visit.scope, visit.address)
     user = await browser.enter(visit.env, visit.query.get("link", ""), own_machine=own)
     if user is None:
@@ -148,7 +151,8 @@ async def change_password(visit: Visit) -> Outcome:
 
 async def end_session(visit: Visit) -> Outcome:
     """End one browser session."""
-    await browser.end_session(visit.env, visit.caller, visit.places["id"])
+    if not await browser.end_session(visit.env, visit.caller, visit.places["id"]):
+        raise Refusal(ErrorCode.ROUTE_NOT_FOUND)
     return Goto(HERE, "said_session_ended")
 
 
@@ -187,3 +191,12 @@ async def set_language(visit: Visit) -> Outcome:
     if language in LANGUAGES:
         await browser.set_language(visit.env, visit.caller, language)
     return Goto(HERE)
+
+
+async def set_mode(visit: Visit) -> Outcome:
+    """Let the pages of this browser show real money or the sandbox; both begin at the start."""
+    session = visit.caller.browser
+    assert session is not None
+    mode = Mode.TEST if visit.form.get("mode") == Mode.TEST else Mode.LIVE
+    await visit.env.store.write(lambda tx: users.set_mode(tx, session.id, mode))
+    return Goto(_START)

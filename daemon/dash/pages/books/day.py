@@ -22,7 +22,7 @@ from daemon.store import shop as shops
 from daemon.store.books.day_sheet import Period, by_payer, handed_up
 from daemon.store.engine import Reader
 from daemon.store.lines import payment_methods as methods
-from daemon.wire import ShopRole
+from daemon.wire import Mode, ShopRole
 from parsers.money import read_api_amount, render
 
 BY: Final = Choice("group", ("hour", "day", "payer"), "hour")
@@ -43,8 +43,11 @@ async def show(visit: Visit) -> Shown | Download:
         return (
             read_sheet(reader, period, shops.get(reader)),
             _rows(reader, period, zone, by, asked.limit if asked.as_csv else ROWS_MAX),
-            handed_up(reader, period) if is_branch else {},
-            {one.id: wallet_form(visit, reader, one.sim_seq) for one in methods.in_use(reader)},
+            handed_up(reader, period) if is_branch and visit.mode is Mode.LIVE else {},
+            {
+                one.id: wallet_form(visit, reader, one.sim_seq)
+                for one in methods.in_use(reader, visit.mode)
+            },
         )
 
     sheet, (rows, more), handed, proofs = await visit.env.store.read(read)
@@ -100,9 +103,9 @@ def _period(visit: Visit, asked: Asked) -> Period:
     last = day_sheet.day(visit.words.local(until - 1).date(), zone)
     since = last[0] if asked.since is None else asked.since
     if 0 < until - since <= day_sheet.DAYS_MAX * DAY_US:
-        return Period(since, until, branch=branch)
+        return Period(since, until, visit.mode, branch)
     visit.fail("", "day_days_wrong", most=day_sheet.DAYS_MAX)
-    return Period(*today, branch=branch)
+    return Period(*today, visit.mode, branch)
 
 
 def _when(visit: Visit, period: Period) -> str:

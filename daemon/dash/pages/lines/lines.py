@@ -108,11 +108,11 @@ class SimView(Struct, frozen=True):
 
 def sim_views(visit: Visit, reader: Reader) -> tuple[list[SimView], list[ModemHealth]]:
     """Return the SIMs, those that are set aside last; and the ports with a modem that has not identified itself."""
-    now, known = visit.now, devices.known(reader)
-    all_sims, in_use = devices.sims_in_phones(reader), methods_store.in_use(reader)
+    now, mode, known = visit.now, visit.mode, devices.known(reader, visit.mode)
+    all_sims, in_use = devices.sims_in_phones(reader, mode), methods_store.in_use(reader, mode)
     rhythms = sms_rhythms.all_rhythms(reader)
     gaps = balances.gaps_since(reader, now - UNACCOUNTED_WINDOW_US)
-    unplaced = methods_store.unplaced_by_sim(reader, now - UNPLACED_WINDOW_US, Mode.LIVE)
+    unplaced = methods_store.unplaced_by_sim(reader, now - UNPLACED_WINDOW_US, mode)
     phones = receiving.with_devices(known, visit.machine.phone_states())
     judged = receiving.judge(known, all_sims, in_use, phones, now)
     problems = {line.sim.seq: line.problem for line in judged}

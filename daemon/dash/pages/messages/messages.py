@@ -28,7 +28,7 @@ from daemon.steps import confirmed_wordings
 from daemon.store.engine import Reader
 from daemon.store.messages import balances, messages
 from daemon.store.payments import reviews
-from daemon.wire import ErrorCode, MessageState, Mode, Role
+from daemon.wire import ErrorCode, MessageState, Role
 from parsers.phone import read_phone
 from parsers.phone_backup import BackupError, BackupMessage, messages_of
 from parsers.read import PROVIDERS
@@ -63,7 +63,6 @@ LIST_PAGE: Final = listing.ListPage[tuple[Message, str | None]](
         "number": lambda row: row[1],
         "amount": lambda row: _fields(row[0].fields).get("amount"),
         "currency": lambda row: _fields(row[0].fields).get("currency"),
-        "test": lambda row: row[0].mode is Mode.TEST,
     },
     dated=False,
 )
@@ -76,6 +75,7 @@ async def show_list(visit: Visit) -> Shown | Download:
     wanted = messages.MessageFilter(
         state=MessageState(asked.chosen["message"]) if asked.chosen["message"] else None,
         sender=None if sender is None else read_phone(sender) or sender,
+        mode=visit.mode,
     )
     begin = asked.number or 0
     rows, total = await visit.env.store.read(

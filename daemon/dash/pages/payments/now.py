@@ -25,7 +25,7 @@ from daemon.store.messages import balances, messages
 from daemon.store.payments import payment_list, payments, reviews
 from daemon.store.payments.payment_list import PaymentFilter
 from daemon.store.webhooks import delivery_log, endpoints
-from daemon.wire import Mode, receiver_of
+from daemon.wire import receiver_of
 from parsers.money import read_api_amount
 
 LATEST: Final = 25
@@ -40,19 +40,19 @@ async def show(visit: Visit) -> Shown:
     """Show the page."""
     t, now = visit.words, visit.now
     local = t.local(now)
-    period = Period(*day_sheet.day(local.date(), t.zone))
+    period = Period(*day_sheet.day(local.date(), t.zone), visit.mode)
     week_since = day_sheet.day(local.date() - timedelta(days=6), t.zone)[0]
     same_day = day_sheet.day(local.date() - timedelta(days=7), t.zone)[0]
     # Until the same time of that day.
-    before = Period(same_day, max(same_day + 1, same_day + now - period.since))
+    before = Period(same_day, max(same_day + 1, same_day + now - period.since), visit.mode)
     phones = visit.machine.phone_states()
 
     def read(reader: Reader) -> dict[str, Any]:
         sheets, hours = read_totals(reader, period, t.zone)
-        lines = line_status(reader, now, phones)
-        latest, _more = payment_list.listed(reader, PaymentFilter(), limit=LATEST)
+        lines = line_status(reader, now, phones, visit.mode)
+        latest, _more = payment_list.listed(reader, PaymentFilter(mode=visit.mode), limit=LATEST)
         receivers, waits = (
-            endpoints.in_use(reader, Mode.LIVE),
+            endpoints.in_use(reader, visit.mode),
             delivery_log.waiting_by_endpoint(reader),
         )
         needs = _wallet_needs(visit, reader) + _review_needs(visit, reader)
@@ -60,7 +60,7 @@ async def show(visit: Visit) -> Shown:
         if visit.may(Operation.MANAGE_WEBHOOKS):
             needs += _webhook_needs(visit, reader, receivers, waits)
         currency = sheets[0]["currency"] if sheets else "GHS"
-        week = read_buckets(reader, Period(week_since, period.until), t.zone, "day")
+        week = read_buckets(reader, Period(week_since, period.until, visit.mode), t.zone, "day")
         earlier = _sum(read_buckets(reader, before, t.zone, "day"), currency)
         return {
             "day": f"{local:%Y-%m-%d}",
@@ -70,7 +70,7 @@ async def show(visit: Visit) -> Shown:
             "sheet": sheets[0]["all"] if sheets else None,
             "currency": currency,
             "others": sheets[1:],
-            "transactions_waiting": waiting(reader, now),
+            "transactions_waiting": waiting(reader, now, visit.mode),
             "bars": _hours(visit, hours, local),
             "needs": needs,
             "lines": [
@@ -107,7 +107,7 @@ def _review_needs(visit: Visit, reader: Reader) -> list[dict[str, str]]:
     """Return the open reviews, most money first."""
     t = visit.words
     found, total = reviews.page(
-        reader, state=reviews.OPEN, mode=Mode.LIVE, limit=REVIEWS_READ, offset=0
+        reader, state=reviews.OPEN, mode=visit.mode, limit=REVIEWS_READ, offset=0
     )
     with_money = [(one, *_amount(reader, one)) for one in found]
     needs = [
@@ -147,7 +147,7 @@ def _wallet_needs(visit: Visit, reader: Reader) -> list[dict[str, str]]:
         for chain in balances.unsettled_chains(reader)
         if balances.state(reader, chain).live_rows
     }
-    for method in payment_methods.in_use(reader) if in_doubt else ():
+    for method in payment_methods.in_use(reader, visit.mode) if in_doubt else ():
         href = wallet_form(visit, reader, method.sim_seq)
         sim = devices.sim_by_seq(reader, method.sim_seq) if method.sim_seq is not None else None
         if href and sim is not None and (sim.sim_key, method.provider) in in_doubt:
@@ -186,7 +186,7 @@ def _webhook_needs(
         for one in receivers
         if one.auto_paused_at is not None and not one.is_active
     ]
-    dead = delivery_log.queue_counts(reader)["dead_letters"]
+    dead = delivery_log.count_dead_letters(reader, visit.mode)
     if dead:
         found.append(_need(t.number("need_dead", dead), "", "/dash/dead-letters", t("look")))
     return found

@@ -29,14 +29,11 @@ from daemon.store.payments import payment_list, reviews, suggestions, transactio
 from daemon.store.payments.payment_list import SORTS, STATES, Listed, PaymentFilter
 from daemon.store.webhooks import delivery_log
 from daemon.store.webhooks.delivery_log import DeliveryFilter
-from daemon.wire import ErrorCode, Mode, ShopRole
+from daemon.wire import ErrorCode, ShopRole
 from parsers.money import render
 from parsers.pasted import plain_code
 
-CHOICES: Final = (
-    Choice("sort", tuple(SORTS), "newest"),
-    Choice("mode", tuple(Mode), Mode.LIVE),
-)
+SORT: Final = Choice("sort", tuple(SORTS), "newest")
 JOURNAL_MAX: Final = 100
 DELIVERIES_MAX: Final = 50
 
@@ -67,9 +64,9 @@ async def show_list(visit: Visit) -> Shown | Download:
     is_branch = visit.env.place.role is ShopRole.BRANCH
     # Only a branch hands payments up.
     states = Choice("state", ("", *(one for one in STATES if one != "handed" or is_branch)))
-    asked = await listing.ask(visit, states, *CHOICES, of_branches=True)
+    asked = await listing.ask(visit, states, SORT, of_branches=True)
     wanted = PaymentFilter(
-        mode=Mode(asked.chosen["mode"]),
+        mode=visit.mode,
         state=asked.chosen["state"] or None,
         since=asked.since,
         until=asked.until,

@@ -43,10 +43,7 @@ LAST_US: Final = HOUR_US
 """The last decision is shown for this long."""
 NOTES: Final = ("no_money", "nobody_ordered", "given_back")
 """Ready-made notes of a rejection, so that it needs no typing."""
-CHOICES: Final = (
-    Choice("decided", ("open", "", "approved", "rejected"), "open"),
-    Choice("mode", tuple(Mode), Mode.LIVE),
-)
+DECIDED: Final = Choice("decided", ("open", "", "approved", "rejected"), "open")
 _SHOWN_AGAIN: Final = (
     ErrorCode.BRANCH_ASKED,
     ErrorCode.NETWORK_MISMATCH,
@@ -62,17 +59,16 @@ _SHOWN_AGAIN: Final = (
 async def show_queue(visit: Visit) -> Shown | Goto:
     """Go to the newest review that this user may decide; say so if there is none."""
 
-    def read(reader: Reader) -> tuple[Review | None, Review | None, int]:
-        first = reviews.next_open(reader, before=None, without=_left_out(visit))
-        _, waiting = reviews.page(reader, state=reviews.OPEN, mode=Mode.LIVE, limit=1, offset=0)
-        return first, _last(visit, reader), waiting
+    def read(reader: Reader) -> tuple[Review | None, Review | None]:
+        first = reviews.next_open(reader, before=None, without=_left_out(visit), mode=visit.mode)
+        return first, _last(visit, reader)
 
-    first, last, waiting = await visit.env.store.read(read)
+    first, last = await visit.env.store.read(read)
     if first is not None:
         said = visit.query.get("said", "")
         known = said.startswith("said_review") and visit.words.has(said)
         return Goto(f"{QUEUE}/{first.id}", said if known else "")
-    return Shown("payments/review_none.html", {"last": last, "others": waiting})
+    return Shown("payments/review_none.html", {"last": last, "others": visit.reviews_open})
 
 
 async def approve(visit: Visit) -> Outcome:
@@ -196,10 +192,9 @@ async def _on(visit: Visit, said: str) -> Goto:
 
 
 def _next(visit: Visit, reader: Reader, now: Review | None) -> Review | None:
-    before = None if now is None else now.seq
-    without = _left_out(visit)
-    found = reviews.next_open(reader, before=before, without=without)
-    found = found or reviews.next_open(reader, before=None, without=without)
+    before, without = None if now is None else now.seq, _left_out(visit)
+    found = reviews.next_open(reader, before=before, without=without, mode=visit.mode)
+    found = found or reviews.next_open(reader, before=None, without=without, mode=visit.mode)
     return None if found is not None and now is not None and found.id == now.id else found
 
 
@@ -223,17 +218,16 @@ async def show_one(visit: Visit) -> Shown:
 
     def read(
         reader: Reader,
-    ) -> tuple[ReviewEvidence, Review | None, Review | None, int, WaitingApproval | None, str]:
+    ) -> tuple[ReviewEvidence, Review | None, Review | None, WaitingApproval | None, str]:
         found = reviews.evidence_of(reader, review_id, None, visit.now)
         if found is None:
             raise Refusal(ErrorCode.REVIEW_NOT_FOUND)
-        _, waiting = reviews.page(reader, state=reviews.OPEN, mode=Mode.LIVE, limit=1, offset=0)
         after, later = _next(visit, reader, found.review), reviews.waiting(reader, review_id)
         sim = None if found.line is None else found.line.sim_seq
         proof = wallet_form(visit, reader, sim) if _does_not_follow(found) else ""
-        return found, after, _last(visit, reader), waiting, later, proof
+        return found, after, _last(visit, reader), later, proof
 
-    found, after, last, waiting, later, proof = await visit.env.store.read(read)
+    found, after, last, later, proof = await visit.env.store.read(read)
     review, message, paid = found.review, found.message, paid_of(found)
     return Shown(
         "payments/review.html",
@@ -259,7 +253,7 @@ async def show_one(visit: Visit) -> Shown:
             "ready_notes": NOTES,
             "after": after,
             "last": last if last is not None and last.id != review.id else None,
-            "waiting": waiting,
+            "waiting": visit.reviews_open,
             "late": visit.query.get("late") == "1",
             "nobody": NOBODY,
             "text": visible,
@@ -278,13 +272,13 @@ def _does_not_follow(found: ReviewEvidence) -> bool:
 
 async def show_list(visit: Visit) -> Shown | Download:
     """Show the list of reviews, open and decided ones, or return it as CSV."""
-    asked = await listing.ask(visit, *CHOICES, of_branches=True)
+    asked = await listing.ask(visit, DECIDED, of_branches=True)
     begin = asked.number or 0
     rows, total = await visit.env.store.read(
         lambda reader: reviews.evidence_page(
             reader,
             state=asked.chosen["decided"] or None,
-            mode=Mode(asked.chosen["mode"]),
+            mode=visit.mode,
             limit=asked.limit,
             offset=begin,
             now=visit.now,

@@ -14,7 +14,6 @@ from daemon.store.messages import messages
 from daemon.store.payments import payment_list, transaction_list
 from daemon.store.payments.payment_list import Listed, PaymentFilter
 from daemon.store.payments.transaction_list import Found, TransactionFilter
-from daemon.wire import Mode
 from parsers.pasted import plain
 from parsers.reading import Kind
 
@@ -31,16 +30,18 @@ async def show(visit: Visit) -> Shown | Goto:
     now = visit.env.times().lower_bound_us
 
     def read(reader: Reader) -> _Found:
-        of_orders = TransactionFilter(mode=Mode.LIVE, search=wanted)
+        of_orders = TransactionFilter(mode=visit.mode, search=wanted)
         orders, _ = transaction_list.transactions(
             reader, of_orders, now=now, limit=SHOWN + 1, offset=0
         )
-        of_payments = PaymentFilter(search=wanted)
+        of_payments = PaymentFilter(mode=visit.mode, search=wanted)
         money, _more = payment_list.listed(reader, of_payments, limit=SHOWN + 1)
         texts: list[Message] = []
         if visit.role in READERS and len(wanted) >= MESSAGE_CHARACTERS_MIN:
             since = visit.now - MESSAGES_US
-            texts = messages.with_text(reader, wanted, since=since, limit=SHOWN + 1)
+            texts = messages.with_text(
+                reader, wanted, mode=visit.mode, since=since, limit=SHOWN + 1
+            )
         # A code to log in somewhere is for the owner only.
         return orders, money, [one for one in texts if one.kind != Kind.OTP]
 

@@ -160,9 +160,9 @@ async def show_screen(visit: Visit) -> Shown:
 
     def read(reader: Reader) -> tuple[list[CheckoutFacts], list[PaymentMethod]]:
         since = visit.now - SCREEN_US
-        found = transaction_list.made_by(reader, actor, since=since, limit=RECENT)
+        found = transaction_list.made_by(reader, actor, mode=visit.mode, since=since, limit=RECENT)
         orders = [facts_of(reader, transaction.reference) for transaction, _ in found]
-        return orders, payment_methods.in_use(reader)
+        return orders, payment_methods.in_use(reader, visit.mode)
 
     found, methods = await visit.env.store.read(read)
     orders = [order_of(visit, facts) for facts in found]
@@ -190,10 +190,12 @@ def products(rows: Sequence[str]) -> list[tuple[str, str]]:
 
 def _own(reader: Reader, visit: Visit) -> dict[str, object]:
     """Return the orders of this user: those that wait, those that were just paid, and the latest that ended."""
-    name, now = visit.caller.name, visit.env.times().lower_bound_us
-    waiting = transaction_list.open_of(reader, name, now=now, limit=OPEN_SHOWN + 1)
-    paid = transaction_list.paid_of(reader, name, since=visit.now - PAID_US, limit=RECENT)
-    latest = transaction_list.made_by(reader, name, since=visit.now - RECENT_US, limit=2 * RECENT)
+    name, mode, now = visit.caller.name, visit.mode, visit.env.times().lower_bound_us
+    waiting = transaction_list.open_of(reader, name, mode=mode, now=now, limit=OPEN_SHOWN + 1)
+    since = visit.now - PAID_US
+    paid = transaction_list.paid_of(reader, name, mode=mode, since=since, limit=RECENT)
+    since = visit.now - RECENT_US
+    latest = transaction_list.made_by(reader, name, mode=mode, since=since, limit=2 * RECENT)
     states = [(one, state_of(one, now)) for one, _ in latest]
     return {
         "open_orders": [
@@ -218,7 +220,7 @@ def _handed(reader: Reader, visit: Visit) -> Sequence[Listed]:
 
 async def show_poster(visit: Visit) -> Shown:
     """Show the poster of one number: `?number=` its id, `?paper=`, `?language=`."""
-    methods = await visit.env.store.read(payment_methods.in_use)
+    methods = await visit.env.store.read(lambda reader: payment_methods.in_use(reader, visit.mode))
     methods = [one for one in methods if one.is_active]
     chosen = next((one for one in methods if one.id == visit.query.get("number")), None)
     method = chosen or (methods[0] if methods else None)

@@ -29,7 +29,7 @@ from daemon.store.engine import Reader
 from daemon.store.payments import payments, reviews, transaction_list
 from daemon.store.payments import texts as text_store
 from daemon.store.payments.transaction_list import Found, TransactionFilter
-from daemon.wire import ErrorCode, Mode, SettlementKind, TransactionStatus
+from daemon.wire import ErrorCode, SettlementKind, TransactionStatus
 from parsers.money import render
 from parsers.reading import normalize_telco_id
 
@@ -37,7 +37,6 @@ HERE: Final = "/dash/transactions"
 CHOICES: Final = (
     Choice("state", ("", *STATES)),
     Choice("sort", ("newest", "oldest", "largest", "smallest"), "newest"),
-    Choice("mode", tuple(Mode), Mode.LIVE),
 )
 OPEN_SHOWN: Final = 20
 JOURNAL_MAX: Final = 100
@@ -50,7 +49,7 @@ async def show_list(visit: Visit) -> Shown | Download:
     filtered = state or asked.branch or asked.search or asked.since or asked.until
     split = not (filtered or asked.as_csv)
     wanted = TransactionFilter(
-        mode=Mode(asked.chosen["mode"]),
+        mode=visit.mode,
         status=STATES[state] if state else None,
         since=asked.since,
         until=asked.until,

@@ -37,7 +37,6 @@ ATTEMPTS_MAX: Final = 100
 CHOICES: Final = (
     Choice("delivery", ("", *DeliveryStatus)),
     Choice("event", ("", *(kind.partition(".")[2] for kind in EventKind))),
-    Choice("mode", tuple(Mode), Mode.LIVE),
 )
 _REMOTE: Final = ("https://", "http://")
 MARK: Final = "letter."
@@ -66,11 +65,11 @@ LIST: Final = listing.ListPage[tuple[Delivery, Endpoint]](
 async def show_list(visit: Visit) -> Shown | Download:
     """Show the deliveries to one endpoint, or to all, also to the `webhook_url` of orders."""
     endpoint = await common.endpoint_of(visit) if visit.places else None
-    asked = await listing.ask(visit, *(CHOICES if endpoint is None else CHOICES[:2]))
+    asked = await listing.ask(visit, *CHOICES)
     transaction_id, webhook_id = _searched(asked.search)
     kind = asked.chosen["event"]
     wanted = DeliveryFilter(
-        mode=Mode(asked.chosen["mode"]) if endpoint is None else None,
+        mode=visit.mode if endpoint is None else None,
         endpoint_id=None if endpoint is None else endpoint.id,
         status=DeliveryStatus(asked.chosen["delivery"]) if asked.chosen["delivery"] else None,
         implicit=True,
@@ -191,14 +190,11 @@ def _answer(visit: Visit, delivery: Delivery) -> str:
 
 async def show_faults(visit: Visit) -> Shown:
     """Show one card for each fault: the cause, the repair, the number of dead letters, and since when."""
-    asked = await listing.ask(visit, CHOICES[-1])
-    mode = Mode(asked.chosen["mode"])
-    found = await visit.env.store.read(lambda reader: dead_letters.groups(reader, mode))
+    found = await visit.env.store.read(lambda reader: dead_letters.groups(reader, visit.mode))
     values = {
         "groups": [_card(visit, group) for group in found],
         "total": sum(group.count for group in found),
-        "mode": mode,
-        "command": "momo dead-letters list" + (" --sandbox" if mode is Mode.TEST else ""),
+        "command": "momo dead-letters list" + (" --sandbox" if visit.mode is Mode.TEST else ""),
     }
     return Shown("webhooks/dead_letters.html", values)
 

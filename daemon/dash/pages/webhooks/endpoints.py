@@ -32,7 +32,7 @@ from daemon.store.engine import Reader
 from daemon.store.webhooks import deliveries as store_deliveries
 from daemon.store.webhooks import delivery_log, endpoints, routing
 from daemon.store.webhooks.delivery_log import DeliveryFilter
-from daemon.wire import ErrorCode, EventKind, Mode
+from daemon.wire import ErrorCode, EventKind
 
 HERE: Final = "/dash/webhooks"
 DELIVERIES_MAX: Final = 10
@@ -40,14 +40,14 @@ _IN_THE_FORM: Final = (ErrorCode.LINES_NOT_READY, ErrorCode.ENDPOINT_LIMIT)
 
 
 async def show_list(visit: Visit) -> Shown:
-    """Show all endpoints of both modes."""
+    """Show all endpoints."""
     since = visit.now - UNPLACED_WINDOW_US
 
     def read(reader: Reader) -> tuple[list[Endpoint], dict[str, int], int]:
         return (
-            endpoints.in_use(reader),
+            endpoints.in_use(reader, visit.mode),
             delivery_log.waiting_by_endpoint(reader),
-            routing.count_unclaimed(reader, Mode.LIVE, since),
+            routing.count_unclaimed(reader, visit.mode, since),
         )
 
     found, waiting, unclaimed = await visit.env.store.read(read)

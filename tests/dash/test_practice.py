@@ -1,0 +1,155 @@
+"""Test mode: every page shows the sandbox instead of the shop's money, with a bar, and the two never add up."""
+
+import pytest
+from playwright.async_api import Browser
+
+from daemon.dash.tables import PAGES
+from daemon.steps.lines import attach_simulated
+from daemon.wire import Role
+from tests.dash.test_browser import AT_LAST_MS
+from tests.dash.test_till import sell
+from tests.fakes.api import FakeApi
+from tests.fakes.browser import needs_browser, visiting
+from tests.fakes.dash import Person, as_user, log_in
+from tests.fakes.orders import Orders
+
+BAR = "No real money."
+
+
+async def attach(api: FakeApi, *, alone: bool = False) -> None:
+    """Connect the simulated phones; with `alone` the shop's own phone is forgotten."""
+    env = api.shop.env
+    now = env.clock.now_us()
+    await env.store.write(lambda tx: attach_simulated(tx, now, env.new_id))
+    if alone:
+        await env.store.write(
+            lambda tx: tx.run(
+                "UPDATE devices SET forgotten_at = :now WHERE mode = 'live'", {"now": now}
+            )
+        )
+
+
+async def switch(person: Person, mode: str) -> None:
+    answer = await person.post("/dash/account/mode", {"mode": mode})
+    assert answer.headers["location"] == "/dash"
+
+
+async def pay(api: FakeApi, reference: str, amount: str) -> None:
+    answer = await api.test.post(
+        "/v1/test/payments", json={"reference": reference, "amount": amount}
+    )
+    assert answer.status_code == 200, answer.text
+
+
+async def test_the_sandbox_is_shown_by_itself_only_while_every_phone_is_simulated(
+    api: FakeApi,
+) -> None:
+    person = await log_in(api, Role.OWNER)
+    assert BAR not in (await person.get("/dash")).text
+    await attach(api)
+    assert BAR not in (await person.get("/dash")).text
+    await attach(api, alone=True)
+    assert BAR in (await person.get("/dash")).text
+    await switch(person, "live")
+    assert BAR not in (await person.get("/dash")).text
+
+
+async def test_money_of_the_sandbox_and_of_the_shop_never_stand_on_one_page(api: FakeApi) -> None:
+    await attach(api)
+    person = await log_in(api, Role.OWNER)
+    orders = Orders(api.shop)
+    await orders.make("paid")
+    await switch(person, "test")
+    reference = await sell(person, amount="17")
+    assert (await api.shop.transaction(reference)).mode == "test"
+    await pay(api, reference, "17.00")
+    pages = (
+        "/dash",
+        "/dash/till",
+        "/dash/payments",
+        "/dash/transactions",
+        "/dash/day",
+        "/dash/search?q=GHS",
+        "/dash/messages",
+    )
+    for path in pages:
+        shown = (await person.get(path)).text
+        assert "25.00" not in shown, path
+    for path in ("/dash", "/dash/payments", "/dash/transactions", "/dash/day"):
+        assert "17.00" in (await person.get(path)).text, path
+    await switch(person, "live")
+    for path in pages:
+        assert "17.00" not in (await person.get(path)).text, path
+    for path in ("/dash", "/dash/payments", "/dash/transactions", "/dash/day"):
+        assert "25.00" in (await person.get(path)).text, path
+
+
+async def test_a_practice_order_shows_the_number_of_the_simulated_phone_and_its_code(
+    api: FakeApi,
+) -> None:
+    await attach(api, alone=True)
+    person = await log_in(api, Role.CASHIER)
+    reference = await sell(person)
+    order = await api.shop.transaction(reference)
+    assert order.svc_code is not None
+    for path in (f"/dash/till/{reference}", "/dash/till/screen"):
+        shown = (await person.get(path)).text
+        assert order.svc_code in shown
+        assert "024&nbsp;000&nbsp;0001" in shown
+    page = await api.test.get(f"/pay/{order.public_slug}")
+    assert order.svc_code in page.text
+    assert "0001" in page.text
+
+
+async def test_an_endpoint_of_the_sandbox_needs_no_preparation_beside_a_simulated_phone(
+    api: FakeApi,
+) -> None:
+    await attach(api, alone=True)
+    sent = await api.test.post(
+        "/v1/open-collections/endpoints",
+        json={"url": "https://shop.example/hook", "is_sandbox": True},
+    )
+    assert sent.status_code == 201, sent.text
+
+
+@pytest.mark.parametrize("mode", ["test", "live"])
+async def test_every_page_of_a_user_tells_the_mode(api: FakeApi, mode: str) -> None:
+    person = await log_in(api, Role.OWNER)
+    await switch(person, mode)
+    for page in PAGES:
+        if "{" not in page.path and not page.public:
+            answer = await person.get(page.path)
+            if answer.status_code == 200:
+                assert (BAR in answer.text) is (mode == "test"), page.path
+
+
+async def test_a_decision_in_the_sandbox_touches_no_real_money(api: FakeApi) -> None:
+    person = await log_in(api, Role.OWNER)
+    paid = await Orders(api.shop).make("waiting")
+    await switch(person, "test")
+    answer = await person.post(f"/dash/transactions/{paid.reference}/cancel", {"reason": "x"})
+    assert answer.status_code == 404
+    assert (await api.shop.transaction(paid.reference)).status == "PENDING"
+
+
+@needs_browser
+async def test_an_open_tab_follows_the_switch_and_hears_only_its_own_mode(
+    api: FakeApi, browser: Browser
+) -> None:
+    await attach(api)
+    person = await log_in(api, Role.OWNER)
+    async with visiting(browser, api.base_url, width=390) as visit:
+        page = visit.page
+        await as_user(visit, person)
+        async with page.expect_response(lambda answer: answer.url.endswith("/dash/events")):
+            await page.goto("/dash/payments")
+        await switch(person, "test")
+        await page.get_by_text(BAR).wait_for(timeout=AT_LAST_MS)
+        reference = await sell(person, amount="17")
+        await Orders(api.shop).make("paid")
+        await pay(api, reference, "17.00")
+        await page.get_by_role("cell", name="17.00").first.wait_for(timeout=AT_LAST_MS)
+        assert await page.get_by_text("25.00").count() == 0
+        assert "25.00" not in await page.locator("#say").inner_text()
+        await page.get_by_role("button", name="End", exact=True).click()
+        await page.get_by_text("25.00").first.wait_for(timeout=AT_LAST_MS)
