@@ -44,7 +44,7 @@ from daemon.loops.sources.all import RunningSource, Sources, new_source
 from daemon.loops.watchdog import Supervisor, Watchdog
 from daemon.loops.watched_files import WatchedFiles
 from daemon.modem.discovery import find_ports
-from daemon.open_shop import EXIT_CONFIG, EXIT_OK, StartError, connect, new_store, open_home
+from daemon.open_shop import EXIT_OK, StartError, connect, new_store, open_home
 from daemon.pages.routes import PayRoutes
 from daemon.runtime.config import Config
 from daemon.runtime.config_file import ConfigError, check_exposure
@@ -136,9 +136,7 @@ async def serve(options: RunOptions, places: wire.Places, environ: Mapping[str, 
         )
         return await Daemon(env, options, places, listeners, log).run()
     except ConfigError as error:
-        raise StartError(
-            wire.ErrorCode.CONFIG_INVALID, EXIT_CONFIG, str(error), "momo help files"
-        ) from error
+        raise StartError(wire.ErrorCode.CONFIG_INVALID, str(error), "momo help files") from error
     finally:
         store.close()
         home.lock.release()
@@ -371,9 +369,7 @@ class Daemon:
             )
         found_shop = await store.read(shop.get)
         if found_shop is None:
-            raise StartError(
-                wire.ErrorCode.NOT_SET_UP, EXIT_CONFIG, "there is no shop here yet", "momo setup"
-            )
+            raise StartError(wire.ErrorCode.NOT_SET_UP, "there is no shop here yet", "momo setup")
         await store.read(self._know_shop)
         open_message_journal(env)
         await store.write(devices.mark_all_absent)
@@ -533,10 +529,7 @@ async def _listen(config: Config, places: wire.Places, address: str) -> Listener
         await listeners.bind(patient=True)
     except ListenError as error:
         raise StartError(
-            wire.ErrorCode.CONFIG_INVALID,
-            EXIT_CONFIG,
-            str(error),
-            "momo daemon run --http 127.0.0.1:0",
+            wire.ErrorCode.CONFIG_INVALID, str(error), "momo daemon run --http 127.0.0.1:0"
         ) from error
     return listeners
 

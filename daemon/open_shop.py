@@ -9,7 +9,6 @@ from typing import Final
 
 from msgspec import Struct
 
-from daemon import wire
 from daemon.core.errors import MomoError, Unavailable
 from daemon.runtime.config import Config
 from daemon.runtime.config_file import ConfigError, check_writers, load_config
@@ -21,6 +20,7 @@ from daemon.store.engine import Reader, Store
 from daemon.store.migrate import DatabaseDamaged, DatabaseForeign, DatabaseNewer
 from daemon.store.upkeep import backup
 from daemon.store.upkeep.backup import BackupBad, DiskFull
+from daemon.wire import ErrorCode, FaultCause, Places
 from parsers.times import from_us
 
 EXIT_OK = 0
@@ -32,6 +32,19 @@ EXIT_NOT_SET_UP = 11
 EXIT_DAMAGED = 74
 EXIT_LOCKED = 75
 EXIT_CONFIG = 78
+_EXITS: Final = {
+    ErrorCode.USAGE: EXIT_USAGE,
+    ErrorCode.NOT_SET_UP: EXIT_CONFIG,
+    ErrorCode.CONFIG_INVALID: EXIT_CONFIG,
+    ErrorCode.DATABASE_NEWER: EXIT_CONFIG,
+    ErrorCode.DATABASE_FOREIGN: EXIT_CONFIG,
+    ErrorCode.DATABASE_DAMAGED: EXIT_DAMAGED,
+    ErrorCode.LOCKED: EXIT_LOCKED,
+    ErrorCode.BACKUP_NOT_FOUND: EXIT_NOT_FOUND,
+    ErrorCode.BACKUP_FAILED: EXIT_FINDINGS,
+    ErrorCode.CERTIFICATE_NOT_FOUND: EXIT_NOT_FOUND,
+}
+"""The exit code of an error; `EXIT_FAILED` of any other."""
 PRIVATE: Final = 0o700
 PASSED: Final = 0o711
 """Of a shop's folder that other users pass through, but cannot list, to reach the socket in it."""
@@ -42,13 +55,15 @@ class StartError(MomoError):
 
     Attributes:
         code: Error code for callers with `--json`.
-        exit_code: Exit code for the shell and systemd.
+        exit_code: Exit code for the shell and systemd, by default that of the code.
         next_step: Command or action to do next.
     """
 
-    def __init__(self, code: wire.ErrorCode, exit_code: int, message: str, next_step: str) -> None:
+    def __init__(
+        self, code: ErrorCode, message: str, next_step: str, *, exit_code: int | None = None
+    ) -> None:
         self.code = code
-        self.exit_code = exit_code
+        self.exit_code = _EXITS.get(code, EXIT_FAILED) if exit_code is None else exit_code
         self.message = message
         self.next_step = next_step
         super().__init__(message)
@@ -57,7 +72,7 @@ class StartError(MomoError):
 class OpenHome(Struct, frozen=True):
     """The locked folder of a shop, with its settings and secrets; the database is not open."""
 
-    places: wire.Places
+    places: Places
     config: Config
     vault: Vault
     lock: HomeLock
@@ -77,7 +92,7 @@ class OpenShop(Struct, frozen=True):
         self.lock.release()
 
 
-def open_home(places: wire.Places, environ: Mapping[str, str]) -> OpenHome:
+def open_home(places: Places, environ: Mapping[str, str]) -> OpenHome:
     """Lock the shop's folder and load its settings.
 
     Raises:
@@ -90,13 +105,9 @@ def open_home(places: wire.Places, environ: Mapping[str, str]) -> OpenHome:
         config = load_config(places.config, environ, absent_files=True)
         lock.take()
     except ConfigError as error:
-        raise StartError(
-            wire.ErrorCode.CONFIG_INVALID, EXIT_CONFIG, str(error), "momo config edit"
-        ) from error
+        raise StartError(ErrorCode.CONFIG_INVALID, str(error), "momo config edit") from error
     except Locked as error:
-        raise StartError(
-            wire.ErrorCode.LOCKED, EXIT_LOCKED, str(error), "momo daemon status"
-        ) from error
+        raise StartError(ErrorCode.LOCKED, str(error), "momo daemon status") from error
     except OSError as error:
         raise _unusable(error) from error
     with contextlib.suppress(OSError):
@@ -107,7 +118,7 @@ def open_home(places: wire.Places, environ: Mapping[str, str]) -> OpenHome:
 
 
 def connect(
-    places: wire.Places,
+    places: Places,
     store: Store,
     clock: Clock,
     *,
@@ -130,7 +141,7 @@ def connect(
         full = isinstance(error, DiskFull)
         store.fault = Unavailable(
             f"this version of momo upgrades the database, and no backup could be made before: {error}",
-            cause=wire.FaultCause.DISK_FULL if full else wire.FaultCause.DATABASE_UNREADABLE,
+            cause=FaultCause.DISK_FULL if full else FaultCause.DATABASE_UNREADABLE,
             next_step="momo doctor disk",
         )
         raise store.fault from error
@@ -138,19 +149,17 @@ def connect(
         store.fault = error
         raise
     except DatabaseNewer as error:
-        raise StartError(
-            wire.ErrorCode.DATABASE_NEWER, EXIT_CONFIG, str(error), "momo --version"
-        ) from error
+        raise StartError(ErrorCode.DATABASE_NEWER, str(error), "momo --version") from error
     except DatabaseForeign as error:
         aside = shlex.quote(f"{places.home}/other-momo")
         # The files of its log go with it.
         moves = f"mkdir {aside} && mv {shlex.quote(places.database)}* {aside}"
         raise StartError(
-            wire.ErrorCode.DATABASE_FOREIGN, EXIT_CONFIG, str(error), f"{moves} && momo setup"
+            ErrorCode.DATABASE_FOREIGN, str(error), f"{moves} && momo setup"
         ) from error
 
 
-def new_store(places: wire.Places, config: Config) -> Store:
+def new_store(places: Places, config: Config) -> Store:
     """Return the store that the settings name; it is not open yet.
 
     Raises:
@@ -159,12 +168,10 @@ def new_store(places: wire.Places, config: Config) -> Store:
     try:
         return open_store.new_store(places.database, config.store.url)
     except open_store.DriverMissing as error:
-        raise StartError(
-            wire.ErrorCode.CONFIG_INVALID, EXIT_CONFIG, str(error), "momo config edit"
-        ) from error
+        raise StartError(ErrorCode.CONFIG_INVALID, str(error), "momo config edit") from error
 
 
-def refuse_on_server(places: wire.Places, environ: Mapping[str, str], instead: str) -> None:
+def refuse_on_server(places: Places, environ: Mapping[str, str], instead: str) -> None:
     """Refuse a command that reads or writes the file of a shop, if the shop has none; `instead` is for its server.
 
     Raises:
@@ -172,14 +179,11 @@ def refuse_on_server(places: wire.Places, environ: Mapping[str, str], instead: s
     """
     if store_url(places, environ):
         raise StartError(
-            wire.ErrorCode.USAGE,
-            EXIT_USAGE,
-            f"{open_store.IN_POSTGRESQL}: {instead}",
-            "momo doctor db",
+            ErrorCode.USAGE, f"{open_store.IN_POSTGRESQL}: {instead}", "momo doctor db"
         )
 
 
-def store_url(places: wire.Places, environ: Mapping[str, str]) -> str:
+def store_url(places: Places, environ: Mapping[str, str]) -> str:
     """Return the server of the shop, empty for its file; settings that cannot be read are reported elsewhere."""
     try:
         return load_config(places.config, environ).store.url
@@ -187,12 +191,12 @@ def store_url(places: wire.Places, environ: Mapping[str, str]) -> str:
         return ""
 
 
-def is_set_up(places: wire.Places, environ: Mapping[str, str]) -> bool:
+def is_set_up(places: Places, environ: Mapping[str, str]) -> bool:
     """Return whether there is a shop, or its file is missing and copies of it are there, or it is on a server."""
     return backup.was_set_up(places) or bool(store_url(places, environ))
 
 
-def open_shop(places: wire.Places, environ: Mapping[str, str], clock: Clock) -> OpenShop:
+def open_shop(places: Places, environ: Mapping[str, str], clock: Clock) -> OpenShop:
     """Lock the shop's folder, load its settings, and open and check its database; create it if there is none.
 
     Raises:
@@ -212,8 +216,7 @@ def open_shop(places: wire.Places, environ: Mapping[str, str], clock: Clock) -> 
     except DatabaseDamaged as error:
         _close(home, store)
         raise StartError(
-            wire.ErrorCode.DATABASE_DAMAGED,
-            EXIT_DAMAGED,
+            ErrorCode.DATABASE_DAMAGED,
             f"the database is damaged and was not changed: {error.damage}",
             "momo restore",
         ) from error
@@ -221,8 +224,8 @@ def open_shop(places: wire.Places, environ: Mapping[str, str], clock: Clock) -> 
         _close(home, store)
         if store.server:
             raise StartError(
-                wire.ErrorCode.UNAVAILABLE, EXIT_FAILED, f"{store.server}: {error}", "momo doctor database",
-            ) from error  # fmt: skip
+                ErrorCode.UNAVAILABLE, f"{store.server}: {error}", "momo doctor database"
+            ) from error
         raise _unusable(error) from error
     except StartError:
         _close(home, store)
@@ -230,13 +233,13 @@ def open_shop(places: wire.Places, environ: Mapping[str, str], clock: Clock) -> 
     return OpenShop(home.config, store, home.vault, home.lock)
 
 
-def home_mode(places: wire.Places, config: Config) -> int:
+def home_mode(places: Places, config: Config) -> int:
     """Return the mode of the shop's folder: other users pass through it only if they may use a socket in it."""
     inside = places.socket.startswith(f"{places.home}/")
     return PASSED if inside and config.access.socket_users else PRIVATE
 
 
-def _set_mode(places: wire.Places, mode: int) -> None:
+def _set_mode(places: Places, mode: int) -> None:
     """Set the mode of the shop's folder. If it is another user's or on a read-only disk, `momo doctor` reports it."""
     folder = Path(places.home)
     with contextlib.suppress(OSError):
@@ -251,8 +254,7 @@ def _close(home: OpenHome, store: Store) -> None:
 
 def _unusable(error: Exception) -> StartError:
     return StartError(
-        wire.ErrorCode.UNAVAILABLE,
-        EXIT_FAILED,
+        ErrorCode.UNAVAILABLE,
         f"the shop's folder cannot be used: {error}",
         "momo doctor disk permissions",
     )

@@ -5,18 +5,13 @@ import os
 from pathlib import Path
 from typing import Any, Final
 
-from daemon import wire
 from daemon.commands.output import need_shop, print_json
 from daemon.core.errors import MomoError
 from daemon.core.upkeep import self_check
 from daemon.flows.upkeep import backups
 from daemon.open_shop import (
-    EXIT_FAILED,
     EXIT_FINDINGS,
-    EXIT_LOCKED,
-    EXIT_NOT_FOUND,
     EXIT_OK,
-    EXIT_USAGE,
     StartError,
     refuse_on_server,
 )
@@ -25,20 +20,21 @@ from daemon.runtime.locks import Locked
 from daemon.runtime.system import SystemClock
 from daemon.store.upkeep import backup
 from daemon.store.upkeep.backup import BackupBad, DiskFull
+from daemon.wire import ErrorCode, Places
 from parsers.times import from_us
 
-_FAILURES: Final = (
-    (self_check.RetentionInvalid, wire.ErrorCode.USAGE, EXIT_USAGE, f"momo backup prune --keep {self_check.DEFAULT_RETENTION} --dry-run"),
-    (DiskFull, wire.ErrorCode.DISK_FULL, EXIT_FAILED, "momo backup prune"),
-    (backups.NoBackup, wire.ErrorCode.BACKUP_NOT_FOUND, EXIT_NOT_FOUND, "momo backup list"),
-    (BackupBad, wire.ErrorCode.BACKUP_FAILED, EXIT_FINDINGS, "momo backup list"),
-    (Locked, wire.ErrorCode.LOCKED, EXIT_LOCKED, "momo daemon stop"),
-    (Exception, wire.ErrorCode.UNAVAILABLE, EXIT_FAILED, "momo doctor disk permissions"),
+_FAILURES: Final[tuple[tuple[type[Exception], ErrorCode, str], ...]] = (
+    (self_check.RetentionInvalid, ErrorCode.USAGE, f"momo backup prune --keep {self_check.DEFAULT_RETENTION} --dry-run"),
+    (DiskFull, ErrorCode.DISK_FULL, "momo backup prune"),
+    (backups.NoBackup, ErrorCode.BACKUP_NOT_FOUND, "momo backup list"),
+    (BackupBad, ErrorCode.BACKUP_FAILED, "momo backup list"),
+    (Locked, ErrorCode.LOCKED, "momo daemon stop"),
+    (Exception, ErrorCode.UNAVAILABLE, "momo doctor disk permissions"),
 )  # fmt: skip
-"""An error, of which the first row that fits counts: its code, the exit code and the command to type next."""
+"""An error, of which the first row that fits counts: its code, and the command to type next."""
 
 
-def backup_command(options: argparse.Namespace, places: wire.Places) -> int:
+def backup_command(options: argparse.Namespace, places: Places) -> int:
     """Run the command, for `momo backup` and `momo restore`."""
     refuse_on_server(
         places, os.environ, "use pg_dump and point-in-time recovery (docs/operators/postgresql.md)"
@@ -47,32 +43,24 @@ def backup_command(options: argparse.Namespace, places: wire.Places) -> int:
     try:
         data = _do(options, places)
     except (MomoError, OSError) as error:
-        for kind, code, exit_code, following in _FAILURES:
-            if isinstance(error, kind):
-                where = "--keep: " if code is wire.ErrorCode.USAGE else ""
-                raise StartError(code, exit_code, f"{where}{error}", following) from error
-        raise
+        _, code, following = next(row for row in _FAILURES if isinstance(error, row[0]))
+        where = "--keep: " if code is ErrorCode.USAGE else ""
+        raise StartError(code, f"{where}{error}", following) from error
     print_json({"success": True, "data": data})
-    return (
-        EXIT_FINDINGS
-        if options.what in {"create", "verify"}
-        and (bool(data.get("findings")) or (data.get("also") or {}).get("status") == "failed")
-        else EXIT_OK
+    wrong = options.what in {"create", "verify"} and (
+        data.get("findings") or (data.get("also") or {}).get("status") == "failed"
     )
+    return EXIT_FINDINGS if wrong else EXIT_OK
 
 
-def _second_places(places: wire.Places) -> tuple[str, str, str]:
-    """Return `also_to` and `messages_to` of `[backup]`, and an error text; invalid settings must not prevent a backup."""
-    try:
-        found = load_config(places.config, os.environ).backup
-    except ConfigError as error:
-        return "", "", f"the settings cannot be read: {error}"
-    return found.also_to, found.messages_to, ""
-
-
-def _do(options: argparse.Namespace, places: wire.Places) -> Any:
+def _do(options: argparse.Namespace, places: Places) -> Any:
     """Do the requested action, and return its result."""
-    also_to, messages_to, unknown = _second_places(places)
+    also_to = messages_to = unknown = ""
+    try:
+        settings = load_config(places.config, os.environ).backup
+        also_to, messages_to = settings.also_to, settings.messages_to
+    except ConfigError as error:  # invalid settings must not prevent a backup
+        unknown = f"the settings cannot be read: {error}"
     now = from_us(SystemClock().now_us())
     data: Any
     match options.what:
@@ -94,19 +82,9 @@ def _do(options: argparse.Namespace, places: wire.Places) -> Any:
                 else backups.verify(places, options.name)
             )
         case "prune":
-            data = backups.prune(
-                places,
-                options.keep or self_check.DEFAULT_RETENTION,
-                dry_run=options.dry_run,
-                also_to=also_to,
-            )
+            keep = options.keep or self_check.DEFAULT_RETENTION
+            data = backups.prune(places, keep, dry_run=options.dry_run, also_to=also_to)
         case _:
-            data = backups.restore(
-                places,
-                options.name,
-                now,
-                dry_run=options.dry_run,
-                to=options.to,
-                messages_to=messages_to,
-            )
+            to = {"to": options.to, "messages_to": messages_to}
+            data = backups.restore(places, options.name, now, dry_run=options.dry_run, **to)
     return data

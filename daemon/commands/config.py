@@ -5,14 +5,14 @@ import json
 import os
 from typing import Any
 
-from daemon import wire
 from daemon.commands.output import print_json
-from daemon.open_shop import EXIT_CONFIG, EXIT_FAILED, EXIT_OK, EXIT_USAGE, StartError
+from daemon.open_shop import EXIT_OK, StartError
 from daemon.runtime import config_file, log
 from daemon.runtime.config_file import ConfigError
+from daemon.wire import ErrorCode, Places
 
 
-def config_command(options: argparse.Namespace, places: wire.Places) -> int:
+def config_command(options: argparse.Namespace, places: Places) -> int:
     """Run the command, for `momo config`; it needs no daemon."""
     data: Any
     try:
@@ -35,22 +35,16 @@ def config_command(options: argparse.Namespace, places: wire.Places) -> int:
     except ConfigError as error:
         wrong = isinstance(error, config_file.WrongValue)
         following = f"momo config get {options.key}" if wrong else "momo config edit"
-        raise StartError(
-            wire.ErrorCode.CONFIG_INVALID, EXIT_CONFIG, str(error), following
-        ) from error
+        raise StartError(ErrorCode.CONFIG_INVALID, str(error), following) from error
     except config_file.NoSuchKey as error:
-        raise StartError(
-            wire.ErrorCode.USAGE, EXIT_USAGE, str(error), "momo config show"
-        ) from error
+        raise StartError(ErrorCode.USAGE, str(error), "momo config show") from error
     except (config_file.CannotEdit, OSError) as error:
-        raise StartError(
-            wire.ErrorCode.UNAVAILABLE, EXIT_FAILED, str(error), "momo config edit"
-        ) from error
+        raise StartError(ErrorCode.UNAVAILABLE, str(error), "momo config edit") from error
     print_json({"success": True, "data": data})
     return EXIT_OK
 
 
-def _add_hilink(places: wire.Places, url: str) -> dict[str, Any]:
+def _add_hilink(places: Places, url: str) -> dict[str, Any]:
     """Add a HiLink source, if a stick answers at its address."""
     from daemon.modem.hilink import answers_as_stick  # noqa: PLC0415 -- only for this verb
 
@@ -61,7 +55,7 @@ def _add_hilink(places: wire.Places, url: str) -> dict[str, Any]:
     return config_file.add_hilink(places, url)
 
 
-def logs_command(options: argparse.Namespace, places: wire.Places) -> int:
+def logs_command(options: argparse.Namespace, places: Places) -> int:
     """Print the log's rows, for `momo daemon logs` without a daemon; `momo` has checked the flags."""
     wanted = log.LogFilter(
         since=options.since,

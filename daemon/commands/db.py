@@ -6,20 +6,18 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from daemon import wire
 from daemon.commands.output import need_shop, print_json
 from daemon.open_shop import (
-    EXIT_FAILED,
     EXIT_OK,
-    EXIT_USAGE,
     StartError,
     refuse_on_server,
 )
 from daemon.runtime.system import SystemClock, SystemEntropy
 from daemon.store.upkeep.operator_sql import OperatorSql, SqlRefused, open_for_operator
+from daemon.wire import ErrorCode, Places
 
 
-def db_command(options: argparse.Namespace, places: wire.Places) -> int:
+def db_command(options: argparse.Namespace, places: Places) -> int:
     """Run the command; `query` reads its statement from stdin, so that no other user sees it in the list of processes."""
     refuse_on_server(places, os.environ, "use psql, as a role that may only read")
     need_shop(Path(places.database).is_file())
@@ -30,13 +28,11 @@ def db_command(options: argparse.Namespace, places: wire.Places) -> int:
         ) as sql:
             print_json({"success": True, **_do(options, sql)})
     except SqlRefused as error:
-        raise StartError(
-            wire.ErrorCode.USAGE, EXIT_USAGE, str(error), "momo data schema"
-        ) from error
+        raise StartError(ErrorCode.USAGE, str(error), "momo data schema") from error
     except OSError as error:
         raise StartError(
-            wire.ErrorCode.UNAVAILABLE, EXIT_FAILED, f"{options.name}: {error.strerror}", "momo data copy --help"
-        ) from error  # fmt: skip
+            ErrorCode.UNAVAILABLE, f"{options.name}: {error.strerror}", "momo data copy --help"
+        ) from error
     return EXIT_OK
 
 

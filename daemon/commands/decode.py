@@ -9,7 +9,6 @@ from typing import Any
 
 import msgspec
 
-from daemon import wire
 from daemon.commands.output import print_json
 from daemon.core.limits import SECOND_US
 from daemon.core.webhooks import signature_check
@@ -18,9 +17,10 @@ from daemon.modem.codec.parts import PartKey, is_whole, join, key_of
 from daemon.modem.codec.pdu_fields import Deliver, Garbled
 from daemon.open_shop import EXIT_OK
 from daemon.runtime.system import SystemClock
+from daemon.wire import Places
 
 
-def decode_command(options: argparse.Namespace, _places: wire.Places) -> int:
+def decode_command(options: argparse.Namespace, _places: Places) -> int:
     """Decode the PDUs on stdin, for `momo messages parse --pdu`, without opening or storing anything."""
     groups = [json.loads(line) for line in sys.stdin if line.strip()]
     print_json({"success": True, "data": decode(groups, join=options.join)})
@@ -67,7 +67,7 @@ def _message(parts: Sequence[Deliver]) -> dict[str, Any]:
     return {"sender": parts[0].sender, "text": join(list(parts))}
 
 
-def verify_command(_options: argparse.Namespace, _places: wire.Places) -> int:
+def verify_command(_options: argparse.Namespace, _places: Places) -> int:
     """Check a webhook from stdin, for `momo deliveries verify`, without opening or storing anything."""
     given = json.load(sys.stdin)
     at = given["at"]

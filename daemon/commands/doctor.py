@@ -6,12 +6,10 @@ import sys
 import threading
 from pathlib import Path
 
-from daemon import wire
 from daemon.commands.output import print_json
 from daemon.doctor.checks import System, report
 from daemon.doctor.run import AREAS, apply_remedies, run_checks, this_user
 from daemon.open_shop import (
-    EXIT_FAILED,
     EXIT_FINDINGS,
     EXIT_OK,
     EXIT_USAGE,
@@ -21,11 +19,11 @@ from daemon.open_shop import (
 )
 from daemon.runtime.system import SystemClock
 from daemon.store.upkeep import inspect
-from daemon.wire import VERSION
+from daemon.wire import VERSION, ErrorCode, Places
 from parsers.times import from_us
 
 
-def doctor_command(options: argparse.Namespace, places: wire.Places) -> int:
+def doctor_command(options: argparse.Namespace, places: Places) -> int:
     """Run the checks; those that need an answer of a modem are skipped."""
     if unknown := [area for area in options.areas if area not in AREAS]:
         print(f"error: unknown area {unknown[0]!r}; areas: {', '.join(AREAS)}", file=sys.stderr)
@@ -54,9 +52,10 @@ def doctor_command(options: argparse.Namespace, places: wire.Places) -> int:
                 size = doctor_bundle.write(target, content)
             except OSError as error:
                 raise StartError(
-                    wire.ErrorCode.USAGE, EXIT_USAGE, f"{target} cannot be written: {error}",
+                    ErrorCode.USAGE,
+                    f"{target} cannot be written: {error}",
                     "momo doctor --bundle momo-doctor-2.tar.gz",
-                ) from error  # fmt: skip
+                ) from error
         document["data"]["bundle"] = {"path": str(target), "bytes": size, "files": sizes}
     if options.json:
         print_json(document)
@@ -72,7 +71,7 @@ def _pause(seconds: float) -> None:
     threading.Event().wait(seconds)
 
 
-def upgrade_check_command(_options: argparse.Namespace, places: wire.Places) -> int:
+def upgrade_check_command(_options: argparse.Namespace, places: Places) -> int:
     """Compare the database with this program, for `momo daemon upgrade-check`, without changing anything."""
     refuse_on_server(
         places, os.environ, "the daemon upgrades it at its start; make a backup with pg_dump before"
@@ -80,8 +79,6 @@ def upgrade_check_command(_options: argparse.Namespace, places: wire.Places) -> 
     try:
         found = inspect.check_upgrade(places, from_us(SystemClock().now_us()))
     except inspect.UnreadableShop as error:
-        raise StartError(
-            wire.ErrorCode.UNAVAILABLE, EXIT_FAILED, str(error), "momo doctor disk db"
-        ) from error
+        raise StartError(ErrorCode.UNAVAILABLE, str(error), "momo doctor disk db") from error
     print_json({"success": True, "data": {"version": VERSION, **found}})
     return EXIT_OK

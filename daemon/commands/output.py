@@ -5,8 +5,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from daemon import wire
-from daemon.open_shop import EXIT_NOT_SET_UP, EXIT_USAGE, StartError
+from daemon.open_shop import EXIT_NOT_SET_UP, StartError
+from daemon.wire import ErrorCode
 
 
 def print_json(body: dict[str, Any]) -> None:
@@ -18,7 +18,7 @@ def need_shop(there: object) -> None:
     """Refuse the command if there is no shop."""
     if not there:
         why = "there is no shop here yet"
-        raise StartError(wire.ErrorCode.NOT_SET_UP, EXIT_NOT_SET_UP, why, "momo setup")
+        raise StartError(ErrorCode.NOT_SET_UP, why, "momo setup", exit_code=EXIT_NOT_SET_UP)
 
 
 def password(source: str | None) -> str | None:
@@ -29,9 +29,6 @@ def password(source: str | None) -> str | None:
         text = sys.stdin.read() if source == "-" else Path(source).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise StartError(
-            wire.ErrorCode.USAGE,
-            EXIT_USAGE,
-            f"the password file {source} cannot be read: {error}",
-            "momo setup",
+            ErrorCode.USAGE, f"the password file {source} cannot be read: {error}", "momo setup"
         ) from error
     return text.removesuffix("\n")

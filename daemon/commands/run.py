@@ -10,11 +10,11 @@ import sys
 from pathlib import Path
 from typing import Final
 
-from daemon import wire
 from daemon.app import RunOptions, serve
-from daemon.open_shop import EXIT_CONFIG, EXIT_FAILED, StartError, is_set_up
+from daemon.open_shop import EXIT_FAILED, StartError, is_set_up
 from daemon.runtime import files
 from daemon.runtime.system import SystemClock, loop_factory, raise_open_files_max
+from daemon.wire import ErrorCode, Places
 from parsers.masking import describe_error
 from parsers.times import from_us
 
@@ -22,15 +22,13 @@ GC_OBJECTS: Final = 5_000
 """New objects before a garbage collection. With 700, as by default, it took a tenth of the processor time of a call."""
 
 
-def run_command(options: argparse.Namespace, places: wire.Places) -> int:
+def run_command(options: argparse.Namespace, places: Places) -> int:
     """Run the daemon until it is stopped; write a masked crash file for an unexpected error."""
     # systemd sends SIGABRT if heartbeats stop; faulthandler then logs the stack of every thread.
     faulthandler.enable()
     if not is_set_up(places, os.environ):
         # Do not create a database here: an empty one would look like a shop with a stopped daemon.
-        raise StartError(
-            wire.ErrorCode.NOT_SET_UP, EXIT_CONFIG, "there is no shop here yet", "momo setup"
-        )
+        raise StartError(ErrorCode.NOT_SET_UP, "there is no shop here yet", "momo setup")
     files.mask_threads()
     raise_open_files_max()
     # The loaded modules stay: collections need not look through it, and cycles are too rare to look for them every 700 objects.
@@ -60,7 +58,7 @@ def run_command(options: argparse.Namespace, places: wire.Places) -> int:
         return EXIT_FAILED
 
 
-def demo_command(options: argparse.Namespace, _places: wire.Places) -> int:
+def demo_command(options: argparse.Namespace, _places: Places) -> int:
     """Run the demo, or write it as an SVG picture."""
     from rich.console import Console  # noqa: PLC0415 -- the daemon itself never needs it
 
@@ -79,7 +77,7 @@ def demo_command(options: argparse.Namespace, _places: wire.Places) -> int:
     return code
 
 
-def demo_hub_command(options: argparse.Namespace, _places: wire.Places) -> int:
+def demo_hub_command(options: argparse.Namespace, _places: Places) -> int:
     """Run the demo of a hub with branches."""
     from rich.console import Console  # noqa: PLC0415 -- the daemon itself never needs it
 

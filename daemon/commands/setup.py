@@ -8,14 +8,12 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from daemon import wire
 from daemon.commands.output import password, print_json
 from daemon.core.errors import MomoError, Refusal
 from daemon.flows.access.users import set_new
 from daemon.flows.upkeep import setup
 from daemon.open_shop import (
     EXIT_CONFIG,
-    EXIT_FAILED,
     EXIT_FINDINGS,
     EXIT_OK,
     EXIT_USAGE,
@@ -23,19 +21,20 @@ from daemon.open_shop import (
     open_shop,
 )
 from daemon.runtime.system import SystemClock, SystemEntropy
+from daemon.wire import UNSHOWN_NAME, ErrorCode, Places
 
 
-def setup_command(options: argparse.Namespace, places: wire.Places) -> int:
+def setup_command(options: argparse.Namespace, places: Places) -> int:
     """Set the shop up, or with `--check` report the missing parts."""
     return asyncio.run(_set_up(options, places))
 
 
-async def _set_up(options: argparse.Namespace, places: wire.Places) -> int:
+async def _set_up(options: argparse.Namespace, places: Places) -> int:
     """Create the missing parts. It can be run again: existing parts are not changed."""
     clock, entropy = SystemClock(), SystemEntropy()
     shop = open_shop(places, os.environ, clock)
     # There from before the keys are made until they are shown: a run that is killed between does not lose them.
-    unshown = Path(places.home) / wire.UNSHOWN_NAME
+    unshown = Path(places.home) / UNSHOWN_NAME
 
     def note() -> None:
         with contextlib.suppress(OSError):  # a full disk is told when the keys are stored
@@ -55,11 +54,11 @@ async def _set_up(options: argparse.Namespace, places: wire.Places) -> int:
         result = await setup.set_up(shop.store, clock, entropy, shop.vault, request, note)
     except Refusal as refusal:
         raise StartError(
-            refusal.code, EXIT_USAGE, str(refusal.message), "momo setup --help"
+            refusal.code, str(refusal.message), "momo setup --help", exit_code=EXIT_USAGE
         ) from refusal
     except MomoError as error:
         raise StartError(
-            wire.ErrorCode.UNAVAILABLE, EXIT_FAILED, str(error), "momo doctor disk permissions"
+            ErrorCode.UNAVAILABLE, str(error), "momo doctor disk permissions"
         ) from error
     finally:
         shop.close()
@@ -80,20 +79,20 @@ async def _set_up(options: argparse.Namespace, places: wire.Places) -> int:
     return EXIT_FINDINGS if options.check and waiting else EXIT_OK
 
 
-def password_set_command(_options: argparse.Namespace, places: wire.Places) -> int:
+def password_set_command(_options: argparse.Namespace, places: Places) -> int:
     """Set the password from stdin."""
     return asyncio.run(_set_password(places))
 
 
-async def _set_password(places: wire.Places) -> int:
+async def _set_password(places: Places) -> int:
     clock = SystemClock()
     shop = open_shop(places, os.environ, clock)
     try:
         await set_new(shop.store, clock, f"local:{os.getuid()}", password("-"), at_machine=True)
     except Refusal as refusal:
-        code = EXIT_CONFIG if refusal.code is wire.ErrorCode.NOT_SET_UP else EXIT_USAGE
+        code = EXIT_CONFIG if refusal.code is ErrorCode.NOT_SET_UP else EXIT_USAGE
         raise StartError(
-            refusal.code, code, str(refusal.message), "momo users password"
+            refusal.code, str(refusal.message), "momo users password", exit_code=code
         ) from refusal
     finally:
         shop.close()

@@ -205,100 +205,36 @@ _BRANCH: Final = {"branch": Annotated[str, sample("kumasi")]}
 EXTRAS: Final[dict[ErrorCode, Extras]] = {
     ErrorCode.BRANCH_ASKED: Extras(_RETRY | _BRANCH),
     ErrorCode.BELONGS_TO_BRANCH: Extras(_BRANCH),
-    ErrorCode.INSUFFICIENT_SCOPE: Extras(
-        {
-            "required_scopes": Annotated[
-                list[Annotated[Scope, sample(Scope.TRANSACTIONS_READ)]], about("any one is enough")
-            ]
-        }
-    ),
+    ErrorCode.INSUFFICIENT_SCOPE: Extras({"required_scopes": Annotated[list[Annotated[Scope, sample(Scope.TRANSACTIONS_READ)]], about("any one is enough")]}),
     ErrorCode.SECRET_KEY_REQUIRED: Extras({}, {"fields": list[Annotated[str, sample("meta")]]}),
     ErrorCode.INVALID_PASSWORD: _ATTEMPTS,
     ErrorCode.SECOND_FACTOR_REQUIRED: _ATTEMPTS,
-    ErrorCode.NO_MATCHING_TRANSACTION: Extras(
-        {},
-        {
-            "reason": Annotated[str, sample("reversed", "the network took the payment back")],
-            "near_transaction_id": Annotated[
-                shape.TelcoId,
-                about("the only unused payment whose ID differs by leading zeros alone"),
-            ],
-        },
-    ),
-    ErrorCode.TRANSACTION_ID_ALREADY_USED: Extras(
-        {"expected_amount": shape.Amount | None},
-        {"used_by_reference": shape.Reference | None, "payment_id": shape.Id},
-    ),
-    ErrorCode.ALREADY_VERIFIED: Extras(
-        {"transaction_status": shape.Status, "verified_by_transaction_id": shape.TelcoId | None}
-    ),
+    ErrorCode.NO_MATCHING_TRANSACTION: Extras({},
+        {"reason": Annotated[str, sample("reversed", "the network took the payment back")], "near_transaction_id": Annotated[shape.TelcoId, about("the only unused payment whose ID differs by leading zeros alone")]}),
+    ErrorCode.TRANSACTION_ID_ALREADY_USED: Extras({"expected_amount": shape.Amount | None},
+        {"used_by_reference": shape.Reference | None, "payment_id": shape.Id}),
+    ErrorCode.ALREADY_VERIFIED: Extras({"transaction_status": shape.Status, "verified_by_transaction_id": shape.TelcoId | None}),
     ErrorCode.LINES_NOT_READY: Extras({"sims_without_number": list[SimWithoutNumber]}),
-    ErrorCode.SIM_ALREADY_ASSIGNED: Extras(
-        {"payment_method_id": shape.Id, "phone_number": shape.Phone}
-    ),
+    ErrorCode.SIM_ALREADY_ASSIGNED: Extras({"payment_method_id": shape.Id, "phone_number": shape.Phone}),
     ErrorCode.PAYMENT_METHOD_EXISTS: Extras({"payment_method_id": shape.Id}),
-    ErrorCode.DELIVERY_NOT_REDELIVERABLE: Extras(
-        {"delivery_status": Annotated[DeliveryStatus, sample(DeliveryStatus.RETRYING)]}
-    ),
-    ErrorCode.TRANSACTION_NOT_CANCELLABLE: Extras(
-        {"transaction_status": Annotated[shape.Status, sample(TransactionStatus.PENDING)]}
-    ),
-    ErrorCode.NOT_SETTLEABLE: Extras(
-        {"transaction_status": Annotated[shape.Status, sample(TransactionStatus.PENDING)]}
-    ),
-    ErrorCode.ALREADY_SETTLED: Extras(
-        {"settled_at": shape.Time, "settled_by": Annotated[str, sample("user:Esi")]}
-    ),
-    ErrorCode.NO_CHECKOUT_PAGE: Extras(
-        {
-            "reason": Annotated[
-                str, sample("ended", "`ended`, `no_request`: a payment without one, or `http_off`")
-            ]
-        }
-    ),
-    ErrorCode.REVIEW_ALREADY_DECIDED: Extras(
-        {
-            "review_state": Annotated[str, sample("approved")],
-            "decided_at": shape.Time | None,
-            "decided_by": Annotated[str, sample("socket:1000")] | None,
-        }
-    ),
-    ErrorCode.DECISION_NOT_UNDOABLE: Extras(
-        {
-            "reason": Annotated[
-                str,
-                sample(
-                    "too_late",
-                    "`open`, `taken_back`, `too_late`, `reconciled`, `used_elsewhere`, `settled`, `reversed` or `reversal`",
-                ),
-            ],
-            "used_by_reference": shape.Reference | None,
-        }
-    ),
+    ErrorCode.DELIVERY_NOT_REDELIVERABLE: Extras({"delivery_status": Annotated[DeliveryStatus, sample(DeliveryStatus.RETRYING)]}),
+    ErrorCode.TRANSACTION_NOT_CANCELLABLE: Extras({"transaction_status": Annotated[shape.Status, sample(TransactionStatus.PENDING)]}),
+    ErrorCode.NOT_SETTLEABLE: Extras({"transaction_status": Annotated[shape.Status, sample(TransactionStatus.PENDING)]}),
+    ErrorCode.ALREADY_SETTLED: Extras({"settled_at": shape.Time, "settled_by": Annotated[str, sample("user:Esi")]}),
+    ErrorCode.NO_CHECKOUT_PAGE: Extras({"reason": Annotated[str, sample("ended", "`ended`, `no_request`: a payment without one, or `http_off`")]}),
+    ErrorCode.REVIEW_ALREADY_DECIDED: Extras({"review_state": Annotated[str, sample("approved")], "decided_at": shape.Time | None, "decided_by": Annotated[str, sample("socket:1000")] | None}),
+    ErrorCode.DECISION_NOT_UNDOABLE: Extras({"reason": Annotated[str, sample("too_late", "`open`, `taken_back`, `too_late`, `reconciled`, `used_elsewhere`, `settled`, `reversed` or `reversal`")], "used_by_reference": shape.Reference | None}),
     ErrorCode.PAYMENT_REVERSED: Extras({}, {"reversed_at": shape.Time}),
-    ErrorCode.AMOUNT_MISMATCH: Extras(
-        {"claimed_amount": shape.Amount, "matched_amount": shape.Amount}
-    ),
-    ErrorCode.VALIDATION_ERROR: Extras(
-        {"details": Annotated[list[FieldDetail], about("every field that is wrong, all at once")]}
-    ),
+    ErrorCode.AMOUNT_MISMATCH: Extras({"claimed_amount": shape.Amount, "matched_amount": shape.Amount}),
+    ErrorCode.VALIDATION_ERROR: Extras({"details": Annotated[list[FieldDetail], about("every field that is wrong, all at once")]}),
     ErrorCode.AMBIGUOUS_TRANSACTION_ID: Extras({"providers": list[shape.Provider]}),
     ErrorCode.URL_NOT_ALLOWED: Extras({"reason": Annotated[str, sample("private_address")]}),
-    ErrorCode.NETWORK_MISMATCH: Extras(
-        {}, {"provider": shape.Provider, "sim_network": Annotated[str, sample("telecel")] | None}
-    ),
+    ErrorCode.NETWORK_MISMATCH: Extras({}, {"provider": shape.Provider, "sim_network": Annotated[str, sample("telecel")] | None}),
     ErrorCode.TOO_MANY_ATTEMPTS: Extras(_RETRY),
     ErrorCode.RATE_LIMITED: Extras(_RETRY),
-    ErrorCode.UNAVAILABLE: Extras(
-        {**_RETRY, "cause": Annotated[FaultCause, sample(FaultCause.DISK_FULL)] | None},
-        {
-            "next": Annotated[
-                list[Annotated[str, sample("momo backup prune")]],
-                about("to type on the shop's machine"),
-            ]
-        },
-    ),
-}
+    ErrorCode.UNAVAILABLE: Extras({**_RETRY, "cause": Annotated[FaultCause, sample(FaultCause.DISK_FULL)] | None},
+        {"next": Annotated[list[Annotated[str, sample("momo backup prune")]], about("to type on the shop's machine")]}),
+}  # fmt: skip
 """The extra fields of each refusal: they stand both inside `error` and at the top of the body."""
 
 

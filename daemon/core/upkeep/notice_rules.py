@@ -143,74 +143,43 @@ _NEXT: Final = {
 # No code calls a mailer: a journal row is written in the same database transaction as its cause, and the notices loop
 # reads the journal. Its position is committed with the queued notices, so a crash neither loses nor doubles one.
 RULES: Final[Mapping[str, NoticeRule]] = {
-    "endpoint.failing": NoticeRule(
-        next="momo endpoints show {endpoint_id}", cause="endpoint.failing"
-    ),
-    "endpoint.recovered": NoticeRule(
-        cause="endpoint.failing", ends=True, closes=("endpoint.blocked",)
-    ),
-    "endpoint.auto_paused": NoticeRule(
-        urgent=True,
-        next="momo endpoints resume {endpoint_id}",
-        cause="endpoint.paused",
-        closes=("endpoint.failing", "endpoint.blocked"),
-    ),
+    "endpoint.failing": NoticeRule(next="momo endpoints show {endpoint_id}", cause="endpoint.failing"),
+    "endpoint.recovered": NoticeRule(cause="endpoint.failing", ends=True, closes=("endpoint.blocked",)),
+    "endpoint.auto_paused": NoticeRule(urgent=True, next="momo endpoints resume {endpoint_id}", cause="endpoint.paused",
+        closes=("endpoint.failing", "endpoint.blocked")),
     "endpoint.paused": NoticeRule(closes=("endpoint.failing", "endpoint.blocked"), quiet=True),
     "endpoint.updated": NoticeRule(closes=("endpoint.blocked",), quiet=True, changed="url"),
     "endpoint.resumed": NoticeRule(cause="endpoint.paused", ends=True),
-    "endpoint.deleted": NoticeRule(
-        cause="endpoint.paused", ends=True, closes=("endpoint.failing", "endpoint.blocked")
-    ),
-    "endpoint.blocked": NoticeRule(
-        urgent=True, next="momo endpoints show {endpoint_id}", cause="endpoint.blocked"
-    ),
+    "endpoint.deleted": NoticeRule(cause="endpoint.paused", ends=True, closes=("endpoint.failing", "endpoint.blocked")),
+    "endpoint.blocked": NoticeRule(urgent=True, next="momo endpoints show {endpoint_id}", cause="endpoint.blocked"),
     "endpoint.unblocked": NoticeRule(cause="endpoint.blocked", ends=True),
     "delivery.failed": NoticeRule(next="momo dead-letters list"),
-    "link.lost": NoticeRule(
-        urgent=True, next="momo deliveries list --status pending", cause=OUTAGE_CAUSE
-    ),
+    "link.lost": NoticeRule(urgent=True, next="momo deliveries list --status pending", cause=OUTAGE_CAUSE),
     "link.returned": NoticeRule(cause=OUTAGE_CAUSE, ends=True),
     "review.opened": NoticeRule(urgent=True, next="momo review list", about=("reason",)),
-    "sim.silent": NoticeRule(
-        urgent=True,
-        next="momo phones status",
-        about=("device_id", "slot_index"),
-        cause="sim.silent",
-    ),
+    "sim.silent": NoticeRule(urgent=True, next="momo phones status", about=("device_id", "slot_index"), cause="sim.silent"),
     "sim.heard_again": NoticeRule(about=("device_id", "slot_index"), cause="sim.silent", ends=True),
     "message.incomplete": NoticeRule(next="momo messages list --state incomplete"),
     "messages.recovered": NoticeRule(next="momo messages list"),
     "sim.locked": NoticeRule(urgent=True, next="momo lines pin", about=("device_id",)),
     "sim.pin_wrong": NoticeRule(urgent=True, next="momo lines pin", about=("device_id",)),
-    "modem.hung": NoticeRule(
-        urgent=True, next="momo phones status", about=("device_id",), cause="modem"
-    ),
+    "modem.hung": NoticeRule(urgent=True, next="momo phones status", about=("device_id",), cause="modem"),
     "modem.answers": NoticeRule(about=("device_id",), cause="modem", ends=True),
     "modem.message_lost": NoticeRule(urgent=True, next="momo reconcile", about=("device_id",)),
     "modem.kept": NoticeRule(urgent=True, next="momo phones status", about=("device_id",)),
     "modem.hilink": NoticeRule(urgent=True, next="momo doctor modem", about=("device_id",)),
-    "source.unreadable": NoticeRule(
-        urgent=True, next="momo messages list --state unparsed", about=("source",)
-    ),
+    "source.unreadable": NoticeRule(urgent=True, next="momo messages list --state unparsed", about=("source",)),
     "source.other_sim": NoticeRule(next="momo config edit", about=("source", "slot")),
-    "modem.unusable": NoticeRule(
-        urgent=True, next="momo doctor modem", about=("port",), cause="modem.unusable"
-    ),
+    "modem.unusable": NoticeRule(urgent=True, next="momo doctor modem", about=("port",), cause="modem.unusable"),
     "modem.usable": NoticeRule(about=("port",), cause="modem.unusable", ends=True),
-    "line.not_receiving": NoticeRule(
-        urgent=True, next="momo phones status", about=("sim",), cause="line.not_receiving"
-    ),
+    "line.not_receiving": NoticeRule(urgent=True, next="momo phones status", about=("sim",), cause="line.not_receiving"),
     "line.receiving": NoticeRule(about=("sim",), cause="line.not_receiving", ends=True),
     "line.not_watched": NoticeRule(about=("sim",), closes=("line.not_receiving",), quiet=True),
-    "line.unused": NoticeRule(
-        next="momo phones test {device_id}", about=("sim",), cause="line.unused"
-    ),
+    "line.unused": NoticeRule(next="momo phones test {device_id}", about=("sim",), cause="line.unused"),
     "line.in_use": NoticeRule(about=("sim",), cause="line.unused", ends=True),
     "line.roaming": NoticeRule(next="momo phones status", about=("sim",), cause="line.roaming"),
     "line.home": NoticeRule(about=("sim",), cause="line.roaming", ends=True),
-    "modem.storage_high": NoticeRule(
-        urgent=True, next="momo phones status", about=("device_id",), cause="modem.storage"
-    ),
+    "modem.storage_high": NoticeRule(urgent=True, next="momo phones status", about=("device_id",), cause="modem.storage"),
     "modem.storage_low": NoticeRule(about=("device_id",), cause="modem.storage", ends=True),
     "clock.suspect": NoticeRule(urgent=True, next="sudo timedatectl set-ntp true", cause="clock"),
     "clock.right": NoticeRule(cause="clock", ends=True),
@@ -226,14 +195,8 @@ RULES: Final[Mapping[str, NoticeRule]] = {
     "loop.failed": NoticeRule(urgent=True, next=REPORT, about=("loop",), cause="loop.failed"),
     "loop.works": NoticeRule(about=("loop",), cause="loop.failed", ends=True),
     "password.changed": NoticeRule(),
-    **{
-        f"notice.{kind}": NoticeRule(
-            urgent=kind != "balance_warning",
-            next=_NEXT.get(kind, "momo tx list"),
-        )
-        for kind in NOTICES
-    },
-}
+    **{f"notice.{kind}": NoticeRule(urgent=kind != "balance_warning", next=_NEXT.get(kind, "momo tx list")) for kind in NOTICES},
+}  # fmt: skip
 """Event type -> its rule. Other event types give no notice; they are only shown in the journal."""
 
 

@@ -214,47 +214,26 @@ FIELDS: Final[Mapping[str, RuleField]] = {
     "reference": RuleField(ANY_CASE, lambda of: of.transaction.reference),
     "svc_code": RuleField(ANY_CASE, lambda of: of.transaction.svc_code),
     "status": RuleField(_words(tuple(VERIFIED)), lambda of: of.transaction.status),
-    "amount": RuleField(
-        MONEY, lambda of: _in_hundredths(of.payment.amount_minor, of.payment.currency)
-    ),
+    "amount": RuleField(MONEY, lambda of: _in_hundredths(of.payment.amount_minor, of.payment.currency)),
     "currency": RuleField(ANY_CASE, lambda of: of.payment.currency),
-    "expected_amount": RuleField(
-        MONEY, lambda of: _in_hundredths(of.transaction.expected_minor, of.transaction.currency)
-    ),
-    "actual_amount": RuleField(
-        MONEY, lambda of: _in_hundredths(of.payment.amount_minor, of.payment.currency)
-    ),
+    "expected_amount": RuleField(MONEY, lambda of: _in_hundredths(of.transaction.expected_minor, of.transaction.currency)),
+    "actual_amount": RuleField(MONEY, lambda of: _in_hundredths(of.payment.amount_minor, of.payment.currency)),
     "difference": RuleField(MONEY, lambda of: _difference(of)[0]),
-    "difference_type": RuleField(
-        _words(("EXACT", "UNDERPAID", "OVERPAID")), lambda of: _difference(of)[1]
-    ),
+    "difference_type": RuleField(_words(("EXACT", "UNDERPAID", "OVERPAID")), lambda of: _difference(of)[1]),
     "client_reference": RuleField(TEXT, lambda of: of.transaction.client_reference),
     "payer.phone_number": RuleField(PHONE, lambda of: _payer(of, "payer", "phone_number")),
     "payer.name": RuleField(ANY_CASE, lambda of: _payer(of, "payer", "name")),
-    "payer_source.phone_number": RuleField(
-        SOURCE, lambda of: _payer(of, "payer_source", "phone_number")
-    ),
+    "payer_source.phone_number": RuleField(SOURCE, lambda of: _payer(of, "payer_source", "phone_number")),
     "payer_source.name": RuleField(SOURCE, lambda of: _payer(of, "payer_source", "name")),
-    "telco.provider": RuleField(
-        _words(tuple(map(network_of, canonical_names())), str.lower),
-        lambda of: network_of(of.payment.provider),
-    ),
+    "telco.provider": RuleField(_words(tuple(map(network_of, canonical_names())), str.lower), lambda of: network_of(of.payment.provider)),
     "telco.transaction_id": RuleField(ANY_CASE, lambda of: of.payment.telco_id_as_read),
     "telco.timestamp": RuleField(TIME, lambda of: _milliseconds(of.payment.telco_at)),
     "telco.reference_text": RuleField(ANY_CASE, lambda of: of.payment.reference_text),
-    "payment_method.id": RuleField(
-        ANY_CASE, lambda of: None if of.method is None else of.method.id
-    ),
-    "payment_method.phone_number": RuleField(
-        PHONE, lambda of: None if of.method is None else of.method.phone_number
-    ),
-    "payment_method.account_name": RuleField(
-        ANY_CASE, lambda of: None if of.method is None else of.method.account_name
-    ),
-    "payment_method.provider": RuleField(
-        _words(canonical_names(), canonical_name),
-        lambda of: None if of.method is None else of.method.provider,
-    ),
+    "payment_method.id": RuleField(ANY_CASE, lambda of: None if of.method is None else of.method.id),
+    "payment_method.phone_number": RuleField(PHONE, lambda of: None if of.method is None else of.method.phone_number),
+    "payment_method.account_name": RuleField(ANY_CASE, lambda of: None if of.method is None else of.method.account_name),
+    "payment_method.provider": RuleField(_words(canonical_names(), canonical_name),
+        lambda of: None if of.method is None else of.method.provider),
     "sim.device_id": RuleField(ANY_CASE, lambda of: of.payment.device_id),
     "sim.slot_index": RuleField(WHOLE, lambda of: of.payment.slot_index),
     "branch.id": RuleField(ANY_CASE, lambda of: of.payment.branch_id),
@@ -262,11 +241,8 @@ FIELDS: Final[Mapping[str, RuleField]] = {
     "completed_at": RuleField(TIME, lambda of: _milliseconds(of.transaction.completed_at)),
     "placed": RuleField(FLAG, lambda of: of.payment.placed),
     "late": RuleField(FLAG, lambda of: of.transaction.late),
-    "matched_by": RuleField(
-        _words(("code", "telco_id", "reconcile", "review", "none"), str.lower),
-        lambda of: of.transaction.matched_by,
-    ),
-}
+    "matched_by": RuleField(_words(("code", "telco_id", "reconcile", "review", "none"), str.lower), lambda of: of.transaction.matched_by),
+}  # fmt: skip
 """The members of `data` of `transaction.forwarded`; every `meta.NAME` is a field too."""
 
 
