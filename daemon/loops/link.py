@@ -43,8 +43,11 @@ STUCK_S: Final = 1.0
 """Shortest time until the next request if the hub took nothing of the last one."""
 SETTLE_S: Final = 0.1
 """From a change to its request: the webhooks of the change go first, and the changes of this time go together."""
-RETRY_S: Final = (1.0, 2.0, 5.0, 15.0, 60.0, 300.0)
+RETRY_S: Final = (1.0, 2.0, 5.0, 10.0, 20.0)
 """Between failed requests; each is multiplied by 0.5 to 1.0, so that 200 branches do not return at once."""
+LONG_S: Final = 3600.0
+"""After failures of this time the branch asks less often: head office is blind no longer than before for long."""
+RETRY_LONG_S: Final = 300.0
 
 
 class HubLinkLoop:
@@ -55,13 +58,14 @@ class HubLinkLoop:
         self._log = log
         self._commands = HubCommands(env, places, log)
         self._changed = asyncio.Event()
+        self._urgent = asyncio.Event()
+        """The hub has to decide a payment, or there is another hub: also while the hub does not answer it is asked at once."""
         self._settling: asyncio.TimerHandle | None = None
         self._outcomes: dict[str, Mapping[str, Any]] = {}
         self._requests = outbound.Requests(env)
         self._stale: HubLink | None = None
         self._failures = 0
-        self._tried: HubLink | None = None
-        """The link of the last request."""
+        self._failing_since_s = 0.0
         self._size_max = BYTES_FIRST
         self._client: tuple[tuple[str, str, str], HubClient] | None = None
 
@@ -70,8 +74,7 @@ class HubLinkLoop:
         store = self._env.store
         ends = [
             store.subscribe(journal.TOPIC, self._note_change),
-            # This shop joins or leaves, or the hub has to decide a payment.
-            store.subscribe(feed.TOPIC, self._changed.set),
+            store.subscribe(feed.TOPIC, self._note_urgent),
         ]
         try:
             if self._env.place.role is wire.ShopRole.HUB:
@@ -84,10 +87,7 @@ class HubLinkLoop:
                 if rest_s > 0:
                     with contextlib.suppress(TimeoutError):
                         async with asyncio.timeout(rest_s):
-                            await self._changed.wait()
-                            while self._failures and not await self._has_another_hub():
-                                self._changed.clear()
-                                await self._changed.wait()
+                            await (self._urgent if self._failures else self._changed).wait()
         finally:
             for end in ends:
                 end()
@@ -105,25 +105,16 @@ class HubLinkLoop:
         self._settling = None
         self._changed.set()
 
-    async def _has_another_hub(self) -> bool:
-        """Return whether this shop joined again, was restored or left since the last request.
-
-        Earlier failures mean nothing then.
-        """
-        try:
-            found = await self._env.store.look(feed.get_link)
-        except Unavailable:
-            return False
-        tried = self._tried
-        if found is not None and tried is not None and _place(found) == _place(tried):
-            return False
-        self._failures = 0
-        return True
+    def _note_urgent(self) -> None:
+        self._changed.set()
+        self._urgent.set()
 
     async def _turn(self) -> float:
         """Make one request; return the time until the next one in seconds."""
         self._changed.clear()
+        self._urgent.clear()
         self._env.heartbeat(WORKER, WHOLE_S)
+        outgoing: HubRequest | None = None
         try:
             outgoing = await self._requests.next(
                 self._outcomes, stale=self._stale, size_max=self._size_max
@@ -131,7 +122,6 @@ class HubLinkLoop:
             if outgoing is None:
                 await self._forget_client()
                 return REST_S
-            self._tried = outgoing.link
             answer = await self._post(outgoing)
             if answer is None:
                 return 0.0  # something changed while it was held open
@@ -139,7 +129,7 @@ class HubLinkLoop:
             return await self._take(outgoing, read(answer, ExchangeAnswer))
         except HubRefusalError as refusal:
             is_stale = refusal.code == wire.ErrorCode.BRANCH_STALE
-            self._stale = self._tried if is_stale else None
+            self._stale = outgoing.link if outgoing is not None and is_stale else None
             return await self._fail(str(refusal), refusal.retry_after_s)
         except (HubUnreachableError, AnswerError, SecretsLocked) as error:
             return await self._fail(str(error), None)
@@ -208,7 +198,11 @@ class HubLinkLoop:
 
     async def _fail(self, why: str, after_s: float | None) -> float:
         await self._forget_client()
-        rest_s = RETRY_S[min(self._failures, len(RETRY_S) - 1)]
+        now_s = self._env.clock.monotonic()
+        if not self._failures:
+            self._failing_since_s = now_s
+        is_long = now_s - self._failing_since_s > LONG_S
+        rest_s = RETRY_LONG_S if is_long else RETRY_S[min(self._failures, len(RETRY_S) - 1)]
         self._failures += 1
         share = 0.5 + self._env.entropy.below(1_000) / 2_000
         wait_s = max(rest_s * share, after_s or 0.0)
@@ -221,10 +215,6 @@ class HubLinkLoop:
         if self._client is not None:
             await self._client[1].aclose()
             self._client = None
-
-
-def _place(one: HubLink) -> tuple[str, str, int]:
-    return one.branch_id, one.key_sealed, one.epoch
 
 
 Command = Mapping[str, Any]

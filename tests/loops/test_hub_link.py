@@ -6,6 +6,7 @@ import gzip
 import io
 import json
 import random
+import re
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
@@ -285,11 +286,8 @@ async def test_a_backlog_passes_a_line_that_is_too_narrow_for_a_large_request(
     chain.close()
 
 
-@pytest.mark.parametrize(
-    ("column", "first", "second"), [("branch_id", "first", "second"), ("epoch", 1, 2)]
-)
-async def test_a_branch_that_joins_again_or_is_restored_does_not_wait_for_the_end_of_earlier_failures(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, column: str, first: object, second: object
+async def test_a_payment_that_the_hub_decides_does_not_wait_for_the_end_of_earlier_failures(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(hub_link, "RETRY_S", (600.0,))
     chain = await Chain.make(tmp_path, "kumasi")
@@ -298,22 +296,47 @@ async def test_a_branch_that_joins_again_or_is_restored_does_not_wait_for_the_en
     server = await asyncio.start_server(hub.answer, "127.0.0.1", 0)
     port = server.sockets[0].getsockname()[1]
 
-    async def set_link(url: str, value: object) -> None:
+    async def change(topic: str, **link: object) -> None:
         def job(tx: Tx) -> None:
-            tx.run(f"UPDATE hub_link SET url = :url, {column} = :new", {"url": url, "new": value})
-            tx.wake(feed.TOPIC)
+            for column, value in link.items():
+                tx.run(f"UPDATE hub_link SET {column} = :new", {"new": value})
+            journal.add(tx, type="password.changed", mode=Mode.LIVE, at=shop.clock.now_us())
+            tx.wake(topic)
 
         await shop.env.store.write(job)
 
-    await set_link("http://127.0.0.1:1", first)
+    await change(feed.TOPIC, url="http://127.0.0.1:1")
     async with running(shop, tmp_path, log):
         await until(logged(log, "hub.not_reached"))
-        await set_link("http://127.0.0.1:1", first)  # a change, but the same hub
-        await set_link(f"http://127.0.0.1:{port}", second)
+        await change(journal.TOPIC, url=f"http://127.0.0.1:{port}")
+        await asyncio.sleep(0.5)
+        assert hub.acked == 0  # an ordinary change waits
+        await change(feed.TOPIC)
         last = (await shop.env.store.read(feed.bounds))[1]
         await until(lambda: hub.acked >= last)
         assert log.getvalue().count("hub.not_reached") == 1
     server.close()
+    chain.close()
+
+
+async def test_the_pauses_are_short_for_an_hour(tmp_path: Path) -> None:
+    chain = await Chain.make(tmp_path, "kumasi")
+    shop, log = chain["kumasi"].shop, io.StringIO()
+    await shop.env.store.write(lambda tx: tx.run("UPDATE hub_link SET url = 'http://127.0.0.1:1'"))
+
+    def pauses() -> list[float]:
+        return [float(one) for one in re.findall(r"retry_s=([0-9.]+)", log.getvalue())]
+
+    async with running(shop, tmp_path, log):
+        for count in range(1, 9):
+            await until(lambda count=count: len(pauses()) >= count)  # type: ignore[misc]
+            await shop.env.store.write(lambda tx: tx.wake(feed.TOPIC))
+        assert 5.0 < max(pauses()) <= 20.0
+        shop.clock.advance(hub_link.LONG_S + 1)
+        seen = len(pauses())
+        await shop.env.store.write(lambda tx: tx.wake(feed.TOPIC))
+        await until(lambda: len(pauses()) > seen)
+        assert max(pauses()) >= 150.0
     chain.close()
 
 
