@@ -126,6 +126,13 @@ def _note(
     return int(fresh)
 
 
+async def end_of_reviews(env: Env) -> None:
+    """End the notices about held payments of which none waits any more: a notice ends with its cause."""
+    now = env.clock.now_us()
+    if causes := await env.store.read(notices.reviews_over):
+        await env.store.write(lambda tx: [notices.recover(tx, cause, now) for cause in causes])
+
+
 async def digest(env: Env, channels: Sequence[str]) -> int:
     """Queue one message about all causes that were repeated since their notice; return the number of causes.
 

@@ -113,6 +113,17 @@ def recover(tx: Tx, cause: str, at: int) -> bool:
     )
 
 
+def reviews_over(reader: Reader) -> list[str]:
+    """Return the open causes about held payments of which none waits any more."""
+    return [
+        cause
+        for (cause,) in reader.all(
+            "SELECT n.cause FROM notices n WHERE n.kind = 'review.opened' AND n.recovered_at IS NULL AND NOT EXISTS "
+            "(SELECT 1 FROM reviews r WHERE r.state = 'open' AND r.mode = 'live' AND 'review.opened:' || r.reason = n.cause)"
+        )
+    ]
+
+
 def has_digest(reader: Reader, now: int) -> bool:
     """Return whether `take_digest` would find a cause."""
     return reader.exists(

@@ -14,6 +14,7 @@ from daemon.core.model import Event, Review, Transaction
 from daemon.flows.messages import overdue
 from daemon.flows.messages.settle_lines import settle_lines
 from daemon.flows.payments import review
+from daemon.flows.upkeep.notices import end_of_reviews
 from daemon.modem.codec.pdu_encode import encode_deliver
 from daemon.runtime.config import Config, Trust
 from daemon.runtime.config_file import parse_config
@@ -23,6 +24,7 @@ from daemon.store.messages import balances
 from daemon.wire import MessageState, Mode, TransactionStatus
 from parsers.times import to_us
 from tests.fakes.invariants import check_invariants
+from tests.fakes.owner_notices import listed, send_due
 from tests.fakes.receipts import MTN_SENDER, MTN_SMSC, STARTED, Receipt, mtn
 from tests.fakes.shop import OWNER, FakeShop
 
@@ -411,6 +413,21 @@ async def test_an_approval_takes_the_whole_row_and_pays_what_waits_in_it(
     assert await status(strict, request) is TransactionStatus.SUCCESS
     assert await status(strict, other) is TransactionStatus.SUCCESS
     assert await kinds(strict) == [Notice.MONEY_MISSING]
+
+
+async def test_the_notice_about_held_payments_ends_when_none_waits_any_more(
+    strict: FakeShop,
+) -> None:
+    await states(strict, receipt(1, 2500, 70_000), receipt(2, 100, 70_100, after_s=5000))
+    await send_due(strict)
+    (told,) = [row for row in await listed(strict) if row.kind == "review.opened"]
+    first, second = await strict.rows(Review, "reviews", "state = 'open'")
+    await review.reject(strict.env, OWNER, first.id, "not there", confirmed=True)
+    await end_of_reviews(strict.env)
+    assert [row.recovered_at for row in await listed(strict) if row.id == told.id] == [None]
+    await approve(strict, second)
+    await end_of_reviews(strict.env)
+    assert [row.recovered_at for row in await listed(strict) if row.id == told.id] != [None]
 
 
 async def test_an_approval_for_another_transaction_releases_the_first_one(
