@@ -15,6 +15,7 @@ from daemon.flows.payments import cancel_expire, texts
 from daemon.flows.payments.cancel_expire import drop_suggestions
 from daemon.flows.upkeep import machine
 from daemon.flows.upkeep.erasure import index_for_search, prune
+from daemon.flows.upkeep.notices import end_of_reviews
 from daemon.flows.webhooks import endpoints
 from daemon.loops.keep_running import note_failure, note_work
 from daemon.runtime.log import Log
@@ -45,6 +46,8 @@ async def run_every_minute(env: Env, log: Log) -> None:
                 ("", partial(_tell_silences, log)),
                 ("endpoint.deletion_finished", endpoints.finish_deletions),
                 ("message.incomplete", report_missing_parts),
+                ("", end_of_reviews),
+                ("listeners.deleted", endpoints.delete_abandoned_listeners),
                 ("", texts.expire),
                 ("", note_key_use),
                 ("prune", _prune),

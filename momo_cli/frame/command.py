@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 from momo_cli import exit_codes, system
 from momo_cli.errors import Failure
+from momo_cli.flags import Output
 from momo_cli.inputs.parameters import Given
 from momo_cli.show import render
 from momo_cli.show.answer import NOTHING, Answer, Call, View
@@ -29,6 +30,7 @@ class Marked(NamedTuple):
 
     name: str
     view: View | Callable[..., View]
+    read: bool
     function: Callable[..., Answer]
 
     @property
@@ -47,18 +49,19 @@ class Marked(NamedTuple):
 
 
 def command(
-    name: str, *, view: View | Callable[..., View] = NOTHING
+    name: str, *, view: View | Callable[..., View] = NOTHING, read: bool = False
 ) -> Callable[[Function], Function]:
     """Mark a function as the command of that name. The function itself stays as it is.
 
     Its docstring is its help page below the summary, which stands in the command table: the facts for users, and a section
     with examples.
 
-    `name` is that of the command table, such as `endpoints pause`; `view` may be a function of the flags.
+    `name` is that of the command table, such as `endpoints pause`; `view` may be a function of the flags; with `read`,
+    people read the answer: it keeps its form in a pipe, without colour. Others are rows there, for programs.
     """
 
     def mark(function: Function) -> Function:
-        vars(function)[_MARK] = Marked(name, view, function)
+        vars(function)[_MARK] = Marked(name, view, read, function)
         return function
 
     return mark
@@ -83,7 +86,8 @@ def parser_of(marked: Marked) -> Callable[..., Call]:
             return marked.function(**{each: given[each] for each in needed}, **flags)
 
         view = marked.view(**flags) if callable(marked.view) else marked.view
-        return Call(run, view)
+        # With --watch a pipe gets rows for programs.
+        return Call(run, view, marked.read and flags.get("watch") is None)
 
     flags = []
     for name, each in parameters.items():
@@ -107,6 +111,10 @@ def _trace(terminal: Terminal) -> "Trace":
 def run_call(terminal: Terminal, call: Call) -> int:
     """Run a command and write its answer; return the exit code, or raise the failure of the command."""
     flags = terminal.flags
+    if call.read and flags.output is None and not flags.fields:
+        terminal = replace(
+            terminal, output=Output.TABLE, color=terminal.color and terminal.on_screen
+        )
     render.check_fields(terminal, call.view)
     client = Client(
         terminal.located,

@@ -268,8 +268,10 @@ def about(name: str) -> str:
 
 
 def verb_alone(group: str) -> str:
-    """Return the command of a group that its name alone runs: its list; empty if it has none."""
-    return "status" if group == "lines" else "list" if f"{group} list" in COMMANDS else ""
+    """Return the command of a group that its name alone runs: its list, or its state; empty if it has neither."""
+    if group != "lines" and f"{group} list" in COMMANDS:
+        return "list"
+    return next((verb for verb in ("status", "show") if f"{group} {verb}" in COMMANDS), "")
 
 
 RUNNABLE: Final = frozenset(

@@ -31,17 +31,18 @@ _FORMATTING: Final = """\
 The result goes to stdout; messages, hints and questions go to stderr.
 
   on a terminal     a table, or a few lines; through a pager when it is longer than the screen
-  in a pipe         tab-separated, no header, nothing cut, no colour
+  in a pipe         what people read (status, today, report, doctor, lines, tx show, review show, setup) keeps its
+                    form; the rest is tab-separated with a header line; nothing cut, no colour
   --json            one JSON document, success or failure: the API's own body
                     (commands that keep running, such as tx watch and list --all, write one per line)
   -o ndjson         one JSON document per line, each with "type"
   -o csv            comma-separated with a header, for a spreadsheet: a cell that looks like a formula
                     (=, +, -, @) begins with an apostrophe; programs should read ndjson or plain
   -o id             ids only
-  --plain           the form of a pipe, also on a terminal
+  --plain           tab-separated without a header line, everywhere
 
   --header, --no-header   a header line for plain and csv
-  --fields A,B            choose and order the columns of table, plain, csv, ndjson
+  --fields A,B            choose and order the columns of table, plain, csv, ndjson; no header line in a pipe
   --get PATH              one value, raw: momo init 12 --phone 0244124567 --get data.svc_code
   --sandbox               the sandbox: its own phones, numbers and payments, without real money
   -q, --quiet             no messages; one error line and one next line if it fails

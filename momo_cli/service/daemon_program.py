@@ -277,6 +277,7 @@ def stop_daemon(client: Client, terminal: Terminal, wait_s: float) -> str:
     A service then ends with success, so its supervisor does not restart it. If the daemon does not answer, the supervisor
     is told to stop it, so that it is not started again and again. Fails if there is no shop (NOT_SET_UP).
     """
+    machine_user(terminal, "run")  # who may not start it may not stop it
     if not client.alive():
         _check_set_up(terminal)
         if (service := supervising_service(terminal)) is not None:

@@ -143,6 +143,8 @@ class Call:
 
     run: Callable[[Client, Terminal], Answer]
     view: View = NOTHING
+    read: bool = False
+    """People read the answer: it keeps its form in a pipe."""
 
 
 def dumps(value: object) -> str:

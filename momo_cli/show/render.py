@@ -66,10 +66,14 @@ def _write_rows(terminal: Terminal, view: View, answer: Answer) -> None:
     elif terminal.output is Output.PLAIN and answer.plain and not terminal.flags.fields:
         _put(terminal, answer.plain)
     elif terminal.output is Output.PLAIN:
-        columns = _fields(terminal, view)
-        if terminal.flags.header:
-            _put(terminal, "\t".join(field.name for field in columns))
+        columns, heads = _fields(terminal, view), terminal.flags.header
+        if heads is None:
+            # Where nothing was chosen, what comes out of a pipe is often read by people.
+            heads = terminal.flags.output is None and not terminal.flags.fields
         for record in answer.rows:
+            if heads:
+                _put(terminal, "\t".join(field.name for field in columns))
+            heads = False
             _put(terminal, "\t".join(clean(raw(value)) for value in values_of(columns, record)))
     elif terminal.output is Output.CSV:
         from momo_cli.show.spreadsheet import csv_lines  # noqa: PLC0415  # only this form needs it

@@ -56,7 +56,7 @@ def test_a_day_given_as_an_end_is_included_and_a_time_is_not(
     api.on("POST", Path.REPLAY, Says(samples.REPLAYED))
     api.on("GET", Path.LOCAL_EXPORT, refusal(503, "UNAVAILABLE"))
     argv = (*COMMANDS_WITH_AN_END[name], "--from", "2026-11-18", "--to", until)
-    momo(*argv, "--tz", "Africa/Lagos")
+    momo(*argv, "--tz", "Africa/Lagos", "--plain")
     asked = [{**call.query, **(call.body or {})} for call in api.asked]
     assert "to" in asked[-1], api.asked
     assert {call["to"] for call in asked if "to" in call} == {end}

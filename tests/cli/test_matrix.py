@@ -1,6 +1,7 @@
 """Every command in every situation: the exit code, and exactly one JSON document on stdout."""
 
 import json
+import re
 from typing import Any
 
 import pytest
@@ -70,6 +71,13 @@ def test_good_answer_is_plain_in_a_pipe(name: str, api: FakeApi, momo: Momo) -> 
     assert (ran.code, ran.err) == (0, "")
     assert "\x1b" not in ran.out
     assert len({line.count("\t") for line in ran.out.splitlines()}) <= 1
+    read = name in ("status", "today", "report", "doctor", "lines status", "tx show", "review show")
+    if read:
+        assert ran.out == momo(*case.argv, "-q", "-o", "table", "--no-color").out
+    elif "\t" in ran.out:
+        head, *rows = ran.out.splitlines()
+        assert re.fullmatch(r"[a-z_0-9\t]+", head)
+        assert rows == momo(*case.argv, "--plain", "-q").out.splitlines()
 
 
 @EACH
@@ -98,7 +106,7 @@ def test_empty_list_is_success_and_nothing_on_stdout(
     case = CASES[name]
     prepare(api, case, empty)
     assert momo(*case.argv, "--json").json == empty.body
-    ran = momo(*case.argv)
+    ran = momo(*case.argv, "--plain")
     assert ran.code == 0
     if name != "status":
         assert ran.out == ""

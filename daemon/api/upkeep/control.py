@@ -53,7 +53,8 @@ class Shutdown:
 
 
 async def shutdown(call: Call) -> Shutdown:
-    """Stop the daemon."""
+    """Stop the daemon. Only who can start it again may: its own user, and root."""
+    needs_owner(call.caller)
     return Shutdown(call)
 
 

@@ -23,6 +23,7 @@ from daemon.core.webhooks.endpoint import EndpointAnswer
 from daemon.env import Env
 from daemon.runtime.config import Http
 from daemon.runtime.config_file import is_inside
+from daemon.sender.live_receivers import LISTEN_SCHEME
 from daemon.steps.lines import line_status
 from daemon.store import shop
 from daemon.store.books import day_sheet
@@ -166,6 +167,7 @@ def _read(reader: Reader, now: int, conditions: Sequence[ModemHealth]) -> dict[s
         "endpoints": [
             QueuedEndpoint.of(endpoint, queued=waiting.get(endpoint.id, 0))
             for endpoint in endpoints.in_use(reader)
+            if not endpoint.url.startswith(LISTEN_SCHEME)
         ],
         "queue": delivery_log.queue_counts(reader),
         "messages": {"incomplete": messages.count_incomplete(reader)},

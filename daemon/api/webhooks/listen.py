@@ -21,7 +21,7 @@ from daemon.api.http.service import NO_STORE, Call, Reply, finished, ok
 from daemon.api.webhooks.endpoints import find, keeping, needs_open_collections
 from daemon.core import json_values
 from daemon.core.errors import MomoError, Refusal
-from daemon.core.limits import ANSWER_KEPT_BYTES_MAX, HOUR_US
+from daemon.core.limits import ANSWER_KEPT_BYTES_MAX
 from daemon.core.shape import marked
 from daemon.core.webhooks.delivery import DeliveryError
 from daemon.core.webhooks.endpoint import Endpoint, EndpointChanges, NewEndpoint
@@ -29,12 +29,8 @@ from daemon.flows.webhooks import endpoints
 from daemon.runtime import sse
 from daemon.sender.https import judge_status
 from daemon.sender.live_receivers import LISTEN_SCHEME, Listener, ListenerReport
-from daemon.store.webhooks import endpoints as store_endpoints
-from daemon.wire import ErrorCode, EventKind, Mode
+from daemon.wire import ErrorCode, EventKind
 
-ABANDONED_US: Final = HOUR_US
-"""A disconnected listener is deleted after this time."""
-DESCRIPTION: Final = "momo listen"
 KEPT: Final = "momo listen --keep"
 _EVENTS: Final = (EventKind.FORWARDED, EventKind.COMPLETED, EventKind.REVERSED)
 _ERRORS: Final = {
@@ -53,21 +49,11 @@ class ListenBody(Struct, frozen=True):
 
 
 async def create(call: Call) -> Reply:
-    """Create a sandbox endpoint for a listener, paused until it connects, and delete abandoned ones."""
+    """Create a sandbox endpoint for a listener, paused until it connects."""
     needs_owner(call.caller)
     needs_open_collections(call)
-    description = KEPT if (await call.body(ListenBody, optional=True)).keep else DESCRIPTION
-    env = call.env
-    before = env.clock.now_us() - ABANDONED_US
-    for endpoint in await env.store.read(lambda reader: store_endpoints.in_use(reader, Mode.TEST)):
-        abandoned = endpoint.url.startswith(LISTEN_SCHEME) and endpoint.description == DESCRIPTION
-        if (
-            abandoned
-            and endpoint.updated_at < before
-            and env.live_receivers.at(endpoint.url) is None
-        ):
-            with suppress(Refusal):  # another call has deleted it
-                await endpoints.delete(env, call.caller, endpoint.id)
+    keep = (await call.body(ListenBody, optional=True)).keep
+    description = KEPT if keep else endpoints.LISTENER
     url = f"{LISTEN_SCHEME}{call.env.new_id()}"
     new = NewEndpoint(url, description, is_sandbox=True, events=_EVENTS)
     made = await endpoints.create(call.env, call.caller, new, is_listener=True)

@@ -3,15 +3,22 @@
 import asyncio
 import json
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Final
 from urllib.parse import urlsplit
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
-from daemon.core.access.callers import Caller, CallerKind, Operation, require
+from daemon.core.access.callers import ANONYMOUS, Caller, CallerKind, Operation, require
 from daemon.core.errors import FieldError, Refusal, invalid
 from daemon.core.inputs import Keep
-from daemon.core.limits import ENDPOINTS_MAX, SECOND_US, SECRET_OVERLAP_US, SECRET_OVERLAPS_MAX
+from daemon.core.limits import (
+    ENDPOINTS_MAX,
+    MINUTE_US,
+    SECOND_US,
+    SECRET_OVERLAP_US,
+    SECRET_OVERLAPS_MAX,
+)
 from daemon.core.lines import readiness
 from daemon.core.model import Delivery
 from daemon.core.shape import stored
@@ -38,6 +45,7 @@ from daemon.sender.address_guard import (
     UrlRefusal,
     check_destination,
 )
+from daemon.sender.live_receivers import LISTEN_SCHEME
 from daemon.sender.local_targets import LocalTargetError, check_local_target, parse_local_target
 from daemon.store import idempotency, journal
 from daemon.store.engine import Tx
@@ -52,6 +60,11 @@ _LOST: Final = (
     "The new address is at another host, which does not get the headers that were stored for the old one: "
     "give those that it needs again."
 )
+ABANDONED_US: Final = 5 * MINUTE_US
+"""A listener that is disconnected for this time has ended: `momo listen` itself waits 30 s for the daemon."""
+LISTENER: Final = "momo listen"
+"""The label of a listener's endpoint that goes with it."""
+_MOMO: Final = structs.replace(ANONYMOUS, name="momo")
 DELIVERIES_BATCH: Final = 100
 """Deliveries of a deleted endpoint that are given up in one database transaction; payments wait for it."""
 
@@ -271,6 +284,23 @@ async def delete(env: Env, caller: Caller, endpoint_id: str) -> int:
     undelivered = await env.store.write(job)
     await _give_up_all(env, endpoint_id)
     return undelivered
+
+
+async def delete_abandoned_listeners(env: Env) -> int:
+    """Delete the endpoints of listeners whose connection was lost some minutes ago; return their number."""
+    before = env.clock.now_us() - ABANDONED_US
+    found = [
+        endpoint
+        for endpoint in await env.store.read(lambda reader: endpoints.in_use(reader, Mode.TEST))
+        if endpoint.url.startswith(LISTEN_SCHEME)
+        and endpoint.description == LISTENER
+        and endpoint.updated_at < before
+        and env.live_receivers.at(endpoint.url) is None
+    ]
+    for endpoint in found:
+        with suppress(Refusal):  # another call has deleted it
+            await delete(env, _MOMO, endpoint.id)
+    return len(found)
 
 
 async def finish_deletions(env: Env) -> int:

@@ -30,7 +30,7 @@ from momo_cli.views.day_sheet import (
 _MAIL_COLUMNS: Final = 100
 
 
-@command("today", view=view_by)
+@command("today", view=view_by, read=True)
 def today(
     client: Client,
     terminal: Terminal,
@@ -66,7 +66,7 @@ def today(
     return sheet_answer(reply, client, terminal, by)
 
 
-@command("report", view=view_by)
+@command("report", view=view_by, read=True)
 def report(
     client: Client,
     terminal: Terminal,

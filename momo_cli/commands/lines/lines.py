@@ -21,6 +21,7 @@ from momo_cli.views.lines import simulated_notes, trouble_text
 _HINTS_MAX: Final = 3
 _GONE: Final = ("away", "gone", "unreachable")
 _NO_PHONE: Final = "No phone connected. Plug in the modem and wait a moment."
+_PRACTICE: Final = "Only simulated phones, for the sandbox: no real payment is seen."
 _NO_SIM: Final = "A modem is connected, but no SIM can be read yet."
 _VIEW: Final = view_of(
     "device_id phone slot_index network phone_number account_name payment_method_id",
@@ -37,7 +38,7 @@ _VIEW: Final = view_of(
 )
 
 
-@command("lines status", view=_VIEW)
+@command("lines status", view=_VIEW, read=True)
 def lines(
     client: Client,
     terminal: Terminal,
@@ -109,12 +110,14 @@ def _look(client: Client, terminal: Terminal, *, fail_if_unready: bool) -> Answe
         notes = [*_notes(rows, modems, terminal, told, moved=ready and unplaced > 0)]
         next_ = _next(client, rows, modems, missing, ready=ready, unplaced=unplaced)
     # A simulated phone is not the shop's.
-    there = any(each.get("state") not in _GONE and not each.get("simulated") for each in modems)
+    own = [each for each in modems if not each.get("simulated")]
+    there = any(each.get("state") not in _GONE for each in own)
+    without = _NO_SIM if there else _PRACTICE if modems and not own else _NO_PHONE
     return Answer(
         reply.text,
         rows,
         heading=heading,
-        empty=_NO_SIM if there else _NO_PHONE,
+        empty=without,
         notes=notes,
         next=list(map(in_sandbox, next_)) if client.sandbox else next_,
         exit_code=exit_codes.FINDINGS if fail_if_unready and faults else exit_codes.OK,

@@ -76,7 +76,7 @@ def list_(
     )
 
 
-@command("review show", view=REVIEW_VIEW)
+@command("review show", view=REVIEW_VIEW, read=True)
 def show(client: Client, terminal: Terminal, review: str = _REVIEW) -> Answer:
     """It shows the message, the payment and the transaction side by side, the reason for the review, and what to do.
 

@@ -186,7 +186,7 @@ def _kind(status: str | None, origin: _Origin) -> str:
     return f"{word} {noun}".strip()
 
 
-@command("tx show", view=lambda *, events, **_: _EVENTS_VIEW if events else SHOW_VIEW)
+@command("tx show", view=lambda *, events, **_: _EVENTS_VIEW if events else SHOW_VIEW, read=True)
 def show(
     client: Client,
     terminal: Terminal,

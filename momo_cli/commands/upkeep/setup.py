@@ -60,7 +60,7 @@ _MARKS: Final = {
 _SECRETS: Final = {"api_key": "API key", "test_api_key": "test API key", "webhook_secret": "webhook secret"}  # fmt: skip
 
 
-@command("setup", view=view_of("id status detail fix"))
+@command("setup", view=view_of("id status detail fix"), read=True)
 def setup(
     client: Client,
     terminal: Terminal,
@@ -101,8 +101,8 @@ def setup(
 ) -> Answer:
     """The steps are shop, password, keys, phone, SIM, merchant number, a first payment and backups. On a terminal it asks
     for missing data and skips finished steps; stop it at any time and run it again. Without a terminal it uses the
-    flags (or --from FILE.toml). Keys and secrets are shown once; in a pipe as the rows api_key, test_api_key and
-    webhook_secret. Exit 6 when a requested step still needs you; with --check, when any step does.
+    flags (or --from FILE.toml). Keys and secrets are shown once; with --plain as the rows api_key, test_api_key
+    and webhook_secret. Exit 6 when a requested step still needs you; with --check, when any step does.
 
     Examples:
         momo setup
@@ -123,7 +123,8 @@ def setup(
     _become_root(terminal)
     exists = os.path.exists(terminal.located.places.database)  # noqa: PTH110  # no pathlib needed
     new = not exists and not check
-    guided = terminal.human and terminal.can_ask() and not check
+    seen = terminal.on_screen or terminal.flags.output is not None
+    guided = terminal.human and seen and terminal.can_ask() and not check
     if guided:
         title = terminal.style(f"\n1 of {_TOTAL}  Your shop", "bold", message=True)
         terminal.note(_WELCOME + title)

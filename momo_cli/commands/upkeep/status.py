@@ -30,6 +30,7 @@ VIEW: Final = view_of(
 )
 _TITLE: Final = 10
 _READY: Final = "ready"
+_PRACTICE: Final = "only simulated phones, for the sandbox: no real payment is seen"
 _COUNTED: Final = {"review": "to review"}
 _UNSOUND: Final = {
     "damaged": (
@@ -48,7 +49,7 @@ _DISK: Final = {
 """The levels of free disk space that need attention, and their effects."""
 
 
-@command("status", view=VIEW)
+@command("status", view=VIEW, read=True)
 def status(
     client: Client,
     terminal: Terminal,
@@ -71,13 +72,16 @@ def _look(client: Client, terminal: Terminal, *, fail_if_unhealthy: bool) -> Ans
     reply = client.get(Path.LOCAL_STATUS)
     data: dict[str, Any] = reply.data or {}
     found = list(_findings(data))
-    # Open reviews are no fault, but need an operator.
-    reviews = ["momo review list"] if at(data, "today.review") else []
+    # Open reviews and notices are no fault, but somebody should look at them.
+    waiting = {"today.review": "momo review list", "notices.unseen": "momo notices list"}
     return Answer(
         *reply.parts,
         lines=list(_lines(data, terminal)),
         notes=[f"! {what}" for what, _ in found] if terminal.human else (),
-        next=[*dict.fromkeys(command for _, command in found if command), *reviews],
+        next=[
+            *dict.fromkeys(command for _, command in found if command),
+            *(command for path, command in waiting.items() if at(data, path)),
+        ],
         exit_code=exit_codes.FINDINGS if fail_if_unhealthy and found else exit_codes.OK,
         faults=[what for what, _ in found] if fail_if_unhealthy else None,
     )
@@ -92,9 +96,10 @@ def _findings(data: Row) -> Iterator[tuple[str, str]]:
         yield _UNSOUND.get(check, (f"the database check says: {check}", "momo doctor db"))
     clock = clean(at(data, "clock.why")) or "the clock of this machine is wrong"
     journal, room = clean(at(data, "message_journal.why")), str(at(data, "disk.room"))
-    unseen, lacking = at(data, "notices.unseen") or 0, at(data, "messages.incomplete") or 0
+    lacking = at(data, "messages.incomplete") or 0
     lacks = "a long message lacks" if lacking == 1 else f"{lacking} long messages lack"
     shut = clean(at(data, "lines.receiving_reason"))
+    unseen = _PRACTICE if _practises(data) else f"payments are not seen: {shut}"
     problem, waiting = clean(at(data, "settings.problem")), at(data, "settings.restart") or ()
     rows = (
         (at(data, "clock.state") == "suspect", f"{clock}: nothing expires until it is corrected", "momo doctor clock"),
@@ -104,10 +109,9 @@ def _findings(data: Row) -> Iterator[tuple[str, str]]:
          "messages of the message journal are taken in again; no phone is read meanwhile", ""),
         (room in _DISK, f"the disk has {size(data.get('disk_free_bytes'))} left{_DISK.get(room)}", "momo doctor disk"),
         (at(data, "lines.ready") is False, "a SIM has no number", "momo lines"),
-        (at(data, "lines.receiving") is False, f"payments are not seen: {shut}", "momo lines"),
+        (at(data, "lines.receiving") is False, unseen, "momo lines"),
         (data.get("http_security") == "none",
          f"other machines can read the traffic of http://{clean(data.get('http'))}", "momo help files"),
-        (unseen, f"{counted(unseen, 'notice')} not seen yet", "momo notices list"),
         (data.get("secrets") == "locked", "the secrets are locked: webhooks wait", "momo help files"),
         (lacking, f"{lacks} parts for over a day", "momo messages list --state incomplete"),
         (at(data, "queue.dead_letters"), "some deliveries failed for good", "momo deliveries list --status failed"),
@@ -131,6 +135,12 @@ def _findings(data: Row) -> Iterator[tuple[str, str]]:
     )
 
 
+def _practises(data: Row) -> bool:
+    """Return whether all phones are simulated."""
+    phones = data.get("phones") or ()
+    return bool(phones) and all(port.get("simulated") for port in phones)
+
+
 def _unaccounted(data: Row) -> Iterator[str]:
     """Yield the lines with money that came in without a message."""
     for device in at(data, "lines.phones") or ():
@@ -141,12 +151,13 @@ def _unaccounted(data: Row) -> Iterator[str]:
 
 
 def _lines(data: Row, terminal: Terminal) -> Iterator[str]:
-    if data.get("state") == "starting":
-        yield styled(Cell("! starting: the database is being opened", "yellow"), terminal)
-    if data.get("state") == "standby":
-        yield styled(Cell(f"! {clean(data.get('waiting'))}", "yellow"), terminal)
-    if data.get("state") == "degraded":
-        yield styled(Cell("✗ degraded: no payment is recorded", "red"), terminal)
+    states = {
+        "starting": Cell("! starting: the database is being opened", "yellow"),
+        "standby": Cell(f"! {clean(data.get('waiting'))}", "yellow"),
+        "degraded": Cell("✗ degraded: no payment is recorded", "red"),
+    }
+    if cell := states.get(str(data.get("state"))):
+        yield styled(cell, terminal)
     if server := clean(at(data, "db.server")):
         yield f"stored in {server}"
     up_s, bytes_ = data.get("uptime_s"), at(data, "db.bytes")
@@ -175,6 +186,8 @@ def _lines(data: Row, terminal: Terminal) -> Iterator[str]:
                 parts.append(f"{clean(value)} {_COUNTED.get(name, clean(name))}")
         yield from _titled("TODAY", [(" · ".join(parts) or "nothing yet")], terminal)
     yield from _titled("WEBHOOKS", list(_webhook_lines(data, terminal)), terminal)
+    if unseen := at(data, "notices.unseen"):
+        yield from _titled("NOTICES", [f"{unseen} not seen yet"], terminal)
 
 
 def _clock(data: Row) -> str:
@@ -211,6 +224,8 @@ def _line_lines(data: Row, terminal: Terminal) -> Iterator[str]:
                 yield f"    {styled(Cell('! ' + text, 'yellow'), terminal)}"
     if at(data, "lines") is None:
         yield "unknown, because the database cannot be read"
+    elif not phones and _practises(data):
+        yield _PRACTICE
     elif not phones:
         yield "no SIM of yours" if data.get("phones") else "no phone connected"
 
@@ -410,7 +425,7 @@ _STATES: Final = {
 }
 
 
-@command("doctor", view=view_of("id area status detail fix"))
+@command("doctor", view=view_of("id area status detail fix"), read=True)
 def doctor(
     client: Client,
     terminal: Terminal,

@@ -3,8 +3,8 @@
 import asyncio
 
 from daemon import wire
-from daemon.api.webhooks.listen import ABANDONED_US
 from daemon.core.limits import SECOND_US
+from daemon.flows.webhooks.endpoints import ABANDONED_US, delete_abandoned_listeners
 from tests.fakes.api import FakeApi
 from tests.fakes.validation_errors import wrong_fields
 
@@ -38,22 +38,36 @@ async def test_one_is_active_as_long_as_it_is_connected(api: FakeApi) -> None:
             pass
 
 
-async def test_one_that_was_left_behind_goes_when_the_next_one_starts_an_hour_later(
+async def test_one_whose_terminal_was_closed_is_removed_minutes_later_and_is_never_in_the_status(
     api: FakeApi,
 ) -> None:
     first = await listener(api)
-    second = await listener(api)
-    assert await listeners(api) == [first, second]
+    assert await listeners(api) == [first]
+    status = (await api.local.get(wire.Path.LOCAL_STATUS)).json()["data"]
+    assert status["endpoints"] == []
+    assert await delete_abandoned_listeners(api.shop.env) == 0
     api.shop.clock.advance(ABANDONED_US / SECOND_US + 1)
-    third = await listener(api)
-    assert await listeners(api) == [third]
+    second = await listener(api)
+    assert await delete_abandoned_listeners(api.shop.env) == 1
+    assert await listeners(api) == [second]
 
 
-async def test_one_that_was_kept_stays_whoever_listens_later(api: FakeApi) -> None:
+async def test_one_that_is_connected_is_not_removed(api: FakeApi) -> None:
+    made = await listener(api)
+    async with (
+        asyncio.timeout(10),
+        api.local.stream("POST", wire.Path.LOCAL_LISTENER.format(id=made)),
+    ):
+        api.shop.clock.advance(ABANDONED_US / SECOND_US + 1)
+        assert await delete_abandoned_listeners(api.shop.env) == 0
+    assert await listeners(api) == [made]
+
+
+async def test_one_that_was_kept_stays(api: FakeApi) -> None:
     kept = await listener(api, keep=True)
     api.shop.clock.advance(30 * 24 * 3600)
-    later = await listener(api)
-    assert await listeners(api) == [kept, later]
+    assert await delete_abandoned_listeners(api.shop.env) == 0
+    assert await listeners(api) == [kept]
 
 
 async def test_one_that_was_given_a_name_of_its_own_stays_too(api: FakeApi) -> None:
@@ -61,7 +75,7 @@ async def test_one_that_was_given_a_name_of_its_own_stays_too(api: FakeApi) -> N
     path = wire.Path.ENDPOINT.format(id=named)
     assert (await api.local.put(path, json={"description": "the till"})).status_code == 200
     api.shop.clock.advance(ABANDONED_US / SECOND_US + 1)
-    await listener(api)
+    assert await delete_abandoned_listeners(api.shop.env) == 0
     assert named in await listeners(api)
 
 

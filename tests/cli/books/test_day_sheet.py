@@ -181,9 +181,9 @@ def test_a_day_without_money_is_no_failure(api: FakeApi, momo: Momo) -> None:
 
 def test_yesterday_is_the_day_before_in_the_shops_zone(api: FakeApi, momo: Momo) -> None:
     report(api)
-    momo("today", "--date", "yesterday")
-    momo("today")
-    momo("report", "--from", "2026-11-01", "--to", "2026-11-19")
+    momo("today", "--date", "yesterday", "--plain")
+    momo("today", "--plain")
+    momo("report", "--from", "2026-11-01", "--to", "2026-11-19", "--plain")
     asked = [call.query for call in api.asked]
     assert asked[0] == {"date": "2026-11-19"}
     assert asked[1] == {}

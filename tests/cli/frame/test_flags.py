@@ -6,7 +6,7 @@ import pytest
 
 from daemon.wire import Path
 from momo_cli.flags import Flags, Output, lift
-from momo_cli.frame.command_table import COMMANDS, ORDINARY, words_after
+from momo_cli.frame.command_table import COMMANDS, GROUPS, ORDINARY, verb_alone, words_after
 from momo_cli.frame.reference import TOPICS
 from momo_cli.frame.tree import load
 from tests.cli import samples
@@ -219,7 +219,7 @@ def test_a_switch_may_be_given_twice_and_so_may_what_takes_several(
     )
 
 
-@pytest.mark.parametrize("argv", [(), ("data",), ("daemon",)])
+@pytest.mark.parametrize("argv", [(), ("data",), ("simulate",)])
 def test_a_group_alone_is_help_for_people_and_a_refusal_for_programs(
     argv: tuple[str, ...], momo: Momo
 ) -> None:
@@ -228,6 +228,16 @@ def test_a_group_alone_is_help_for_people_and_a_refusal_for_programs(
     ran = momo(*argv, "--json", "-q")
     assert (ran.code, ran.json["exit_code"], ran.err) == (2, 2, "")
     assert "needs a command: " in ran.json["error"]["message"]
+
+
+def test_a_noun_alone_is_its_list_or_its_state(api: FakeApi, momo: Momo) -> None:
+    alone = {name: verb_alone(name) for name in GROUPS}
+    assert {name for name, verb in alone.items() if not verb} == {"data", "simulate"}
+    assert {name: verb for name, verb in alone.items() if verb not in ("", "list")} == {
+        "lines": "status", "config": "show", "daemon": "status", "daemon certificate": "show", "hub": "status",
+    }  # fmt: skip
+    api.on("GET", Path.LOCAL_STATUS, ok(samples.STATUS))
+    assert momo("daemon", "--json").json == momo("daemon", "status", "--json").json
 
 
 @pytest.mark.parametrize("argv", [("tx", "list", "--help"), ("help", "tx", "list")])

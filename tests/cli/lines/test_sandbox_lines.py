@@ -78,14 +78,14 @@ def test_a_shop_with_simulated_phones_alone_is_told_how_to_list_them(
     assert "simulated-mtn" in momo("phones", "list", "--sandbox").out
 
 
-def test_the_lines_of_a_shop_with_simulated_phones_alone_say_that_no_phone_is_connected(
+def test_the_lines_of_a_shop_with_simulated_phones_alone_say_so(
     practice: FakeApi, momo: Momo
 ) -> None:
     simulated = {"name": "simulated-mtn", "simulated": True, "state": "ready"}
     practice.on("GET", Path.LOCAL_MODEMS, ok([simulated]))
     practice.on("GET", Path.LINES, ok({"ready": True, "unplaced_payments": 0, "phones": []}))
     said = momo("lines", "-o", "table").err
-    assert said.startswith("No phone connected.")
+    assert said.startswith("Only simulated phones, for the sandbox: no real payment is seen.\n")
     assert said.endswith("next:  momo lines --sandbox\n")
 
 

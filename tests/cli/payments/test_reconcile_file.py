@@ -74,7 +74,7 @@ def test_each_line_is_told_and_the_last_line_is_the_sum(
 
 
 def test_quiet_says_nothing_beside_the_lines(three: str, momo: Momo) -> None:
-    ran = momo("reconcile", "--from-file", three, "-q")
+    ran = momo("reconcile", "--from-file", three, "-q", "--plain")
     assert (ran.code, ran.err) == (9, "")
     assert [line.split("\t")[0] for line in ran.out.splitlines()] == ["2", "3", "4"]
 

@@ -107,7 +107,7 @@ def test_show_with_events_is_one_document(api: FakeApi, momo: Momo) -> None:
 def test_a_program_gets_the_events_one_a_line(api: FakeApi, momo: Momo) -> None:
     api.on("GET", TX, samples.one("PENDING"))
     api.on("GET", f"{TX}/events", ok([entry(1, "Asked for GHS 12.50."), entry(2, "Cancelled.")]))
-    ran = momo("tx", "show", samples.REF, "--events")
+    ran = momo("tx", "show", samples.REF, "--events", "--plain")
     rows = [line.split("\t") for line in ran.out.splitlines()]
     assert [row[0] for row in rows] == ["1", "2"]
     assert [row[4] for row in rows] == ["Asked for GHS 12.50.", "Cancelled."]

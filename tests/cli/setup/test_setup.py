@@ -109,7 +109,7 @@ def test_setup_shows_steps_and_secrets_to_people(momo: Momo) -> None:
 @pytest.mark.usefixtures("fresh", "program")
 @pytest.mark.parametrize("flags", [(), ("-q",)])
 def test_setup_gives_the_secrets_to_a_pipe_too(flags: tuple[str, ...], momo: Momo) -> None:
-    ran = momo("setup", "--no-input", "--shop", "Ama", "--password-file", "/pw", *flags)
+    ran = momo("setup", "--no-input", "--shop", "Ama", "--password-file", "/pw", "--plain", *flags)
     told = [line.split("\t") for line in ran.out.splitlines()]
     assert [cells[:3] for cells in told[-3:]] == [
         ["api_key", "done", "svc_live_sk_canary"],

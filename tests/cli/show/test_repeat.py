@@ -51,8 +51,8 @@ def test_a_program_gets_one_document_a_line_and_outlives_the_daemon(
 
 def test_lines_are_written_again_as_rows(api: FakeApi, momo: Momo, naps: list[float]) -> None:
     api.on("GET", wire.Path.LINES, ok(samples.LINES))
-    once = momo("lines").out
-    assert momo("lines", "--watch").out == once * 3
+    once = momo("lines", "--plain").out
+    assert momo("lines", "--watch", "--plain").out == once * 3
     assert naps == [2.0] * 3
 
 

@@ -1,9 +1,12 @@
 """After Ctrl-C, a command reports a long clean-up, and a second Ctrl-C ends it at once."""
 
+import os
 import signal
 import subprocess
 import threading
 from dataclasses import replace
+
+import pytest
 
 from daemon import wire
 from momo_cli.commands.webhooks.listen import ending
@@ -72,3 +75,24 @@ def test_a_listener_whose_daemon_hangs_can_be_forced(shop: Shop) -> None:
     assert momo.returncode == 130
     assert rest.strip().endswith("Stopped.")
     assert "Traceback" not in rest
+
+
+@pytest.mark.parametrize("end", [signal.SIGHUP, signal.SIGTERM])
+def test_a_listener_whose_terminal_is_closed_removes_its_endpoint(
+    end: signal.Signals, shop: Shop
+) -> None:
+    api, made = FakeApi(), {**samples.ENDPOINT, "is_sandbox": True}
+    api.on("POST", wire.Path.LOCAL_LISTEN, ok(made, secret="whsec_x"))
+    api.on("POST", f"/local/v1/listen/{made['id']}", Says(stream=": hello\n\n"))
+    api.on("DELETE", f"/v1/open-collections/endpoints/{made['id']}", ok(None, deleted=True))
+    near, far = os.openpty()
+    with serving(api, shop.socket), subprocess.Popen(
+        [*MOMO, "listen", "--print"], env=shop.environ, cwd=ROOT, stdin=far, stdout=far, stderr=far,
+    ) as momo:  # fmt: skip
+        os.close(far)
+        while b"Listening" not in os.read(near, 4096):
+            pass
+        os.close(near)  # from now on writing fails, as on a terminal that is gone
+        momo.send_signal(end)
+        momo.wait(30)
+    assert api.asked[-1].method == "DELETE"

@@ -118,11 +118,20 @@ def test_colour_is_for_terminals_that_want_it(
 
 @pytest.mark.usefixtures("lines")
 def test_pipe_gets_neither_colour_nor_symbols_nor_cuts(shop: Shop) -> None:
-    done = run(shop, "lines", FORCE_COLOR="1", COLUMNS="20")
+    done = run(shop, "lines", FORCE_COLOR="1", COLUMNS="20", MOMO_OUTPUT="plain")
     assert done.returncode == 0
     assert b"\x1b" not in done.stdout
     assert done.stdout.count(b"\n") == 2
     assert samples.DEVICE.encode() in done.stdout
+
+
+@pytest.mark.usefixtures("lines")
+def test_what_people_read_keeps_its_form_in_a_pipe_without_colour(shop: Shop) -> None:
+    done = run(shop, "lines", FORCE_COLOR="1")
+    assert done.returncode == 0
+    assert b"\x1b" not in done.stdout
+    assert "NUMBER" in done.stdout.decode()
+    assert "024 412 4567" in done.stdout.decode()
 
 
 @pytest.mark.usefixtures("lines")
@@ -143,7 +152,7 @@ def test_head_ends_a_long_list_quietly(api: FakeApi, shop: Shop) -> None:
     ) as process:
         assert process.stdout is not None
         assert process.stderr is not None
-        assert process.stdout.readline().startswith(b"svc_trx_")
+        assert process.stdout.readline().startswith(b"reference\tsvc_code")
         process.stdout.close()
         assert process.stderr.read() == b""
         assert process.wait(30) == 141

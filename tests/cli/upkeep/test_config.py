@@ -45,7 +45,7 @@ def test_show_names_the_line_that_each_value_comes_from(config: Path, momo: Momo
         "key": "webhooks.timeout_s", "value": 15.0, "default": 15.0, "origin": "default",
         "meaning": "seconds for a whole attempt", "changed_by": "manager", "live": False,
     }  # fmt: skip
-    changed = momo("config", "show", "--changed").out
+    changed = momo("config", "show", "--changed", "--plain").out
     assert [line.split("\t")[0] for line in changed.splitlines()] == [
         "http.bind", "webhooks.retry_schedule_s", "webhooks.workers",
     ]  # fmt: skip

@@ -94,7 +94,7 @@ def test_a_copy_is_private_and_replaces_nothing(momo: Momo, tmp_path: Path) -> N
 
 
 def test_more_rows_than_the_limit_are_told(momo: Momo) -> None:
-    ran = momo("data", "query", "SELECT 1 AS n UNION ALL SELECT 2", "--limit", "1")
+    ran = momo("data", "query", "SELECT 1 AS n UNION ALL SELECT 2", "--limit", "1", "--plain")
     assert (ran.code, ran.out) == (0, "1\n")
     assert "There are more rows" in ran.err
 

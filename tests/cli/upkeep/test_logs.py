@@ -48,7 +48,7 @@ def test_a_long_line_goes_on_below_itself_between_its_facts(api: FakeApi, momo: 
         f"  device_id={samples.DEVICE}  why=no answer to AT",
         "  tries=3",
     ]
-    (line,) = momo("daemon", "logs", COLUMNS="70").out.splitlines()
+    (line,) = momo("daemon", "logs", "--plain", COLUMNS="70").out.splitlines()
     assert line.endswith("tries=3")
 
 
@@ -105,6 +105,6 @@ def test_files_are_read_when_the_daemon_is_down(
         return subprocess.CompletedProcess(words, code, out.getvalue().encode(), b"")
 
     monkeypatch.setattr("momo_cli.service.daemon_program.subprocess.run", run)
-    assert momo("daemon", "logs").out.split("\t")[3:4] == ["modem.lost"]
+    assert momo("daemon", "logs", "--plain").out.split("\t")[3:4] == ["modem.lost"]
     assert momo("daemon", "logs", "--level", "error").out == ""
     assert momo("daemon", "logs", "--level", "loud").code == 2

@@ -1,11 +1,19 @@
 """`momo status` shows the age of the newest backup and the findings of the daily database check."""
 
+from typing import Any
+
 import pytest
 
 from daemon import wire
 from tests.cli import samples
 from tests.cli.conftest import Momo
 from tests.fakes.fake_api import FakeApi, ok
+
+WELL: dict[str, Any] = {
+    **samples.STATUS, "db": {**samples.STATUS["db"], "last_check": "ok"}, "endpoints": [],
+    "phones": [], "queue": {}, "notices": {}, "lines": {"ready": True, "phones": []},
+    "clock": {"state": "ok"}, "secrets": "unlocked", "http_security": "loopback",
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -30,11 +38,7 @@ def test_a_database_that_is_not_sound_needs_a_person(
 def test_cron_hears_nothing_of_a_shop_that_is_well_and_two_lines_of_one_that_is_not(
     found: str, api: FakeApi, momo: Momo
 ) -> None:
-    well = {
-        **samples.STATUS, "db": {**samples.STATUS["db"], "last_check": found}, "endpoints": [],
-        "phones": [], "queue": {}, "notices": {}, "lines": {"ready": True, "phones": []},
-        "clock": {"state": "ok"}, "secrets": "unlocked", "http_security": "loopback",
-    }  # fmt: skip
+    well = {**WELL, "db": {**samples.STATUS["db"], "last_check": found}}
     api.on("GET", wire.Path.LOCAL_STATUS, ok(well))
     ran = momo("status", "--fail-if-unhealthy", "--quiet")
     said = (
@@ -93,3 +97,23 @@ def test_a_daemon_that_still_opens_its_database_is_shown_as_starting(
     api.on("GET", wire.Path.LOCAL_STATUS, ok({**samples.STATUS, "state": "starting"}))
     first = momo("status", "-o", "table").out.splitlines()[0]
     assert first == "! starting: the database is being opened"
+
+
+def test_a_notice_that_was_not_seen_is_shown_and_is_no_fault(api: FakeApi, momo: Momo) -> None:
+    notices = {"unseen": 2, "urgent": 1}
+    api.on("GET", wire.Path.LOCAL_STATUS, ok({**WELL, "notices": notices}))
+    ran = momo("status", "--fail-if-unhealthy")
+    assert (ran.code, "NOTICES   2 not seen yet\n" in ran.out) == (0, True)
+    assert "momo notices list" in ran.err
+
+
+def test_a_shop_that_only_practises_is_told_that_its_phones_are_simulated(
+    api: FakeApi, momo: Momo
+) -> None:
+    lines = {**WELL["lines"], "receiving": False, "receiving_reason": "no modem is connected"}
+    phones = [{"name": "simulated-mtn", "state": "ready", "simulated": True}]
+    api.on("GET", wire.Path.LOCAL_STATUS, ok({**WELL, "lines": lines, "phones": phones}))
+    ran = momo("status", "--fail-if-unhealthy")
+    assert (ran.code, "no modem" in ran.out + ran.err) == (6, False)
+    assert "LINES     only simulated phones, for the sandbox: no real payment is seen\n" in ran.out
+    assert "! only simulated phones, for the sandbox: no real payment is seen\n" in ran.err

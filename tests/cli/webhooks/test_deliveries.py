@@ -62,7 +62,7 @@ def test_every_failed_one_of_an_endpoint_oldest_first(api: FakeApi, momo: Momo) 
     api.on("POST", f"{ONE}/redeliver", ok(samples.DELIVERY))
     api.on("POST", f"/v1/open-collections/deliveries/{OTHER}/redeliver", ok(samples.DELIVERY))
     flags = ("--failed", "--endpoint", ENDPOINT)
-    plan = momo("deliveries", "redeliver", *flags, "--dry-run")
+    plan = momo("deliveries", "redeliver", *flags, "--dry-run", "--plain")
     assert (plan.code, len(plan.out.splitlines()), sent(api)) == (0, 2, [])
     ran = momo("deliveries", "redeliver", *flags)
     assert ran.code == 0

@@ -124,5 +124,5 @@ def test_a_desktop_that_shows_nothing_is_said_once(api: FakeApi, momo: Momo, des
     assert ran.err.count("only the bell rings") == 1
     (desktop / "notify-send").write_text("#!/bin/sh\nexit 1\n")
     api.on("GET", wire.Path.EVENTS, *events)
-    ran = momo("tx", "watch", "--notify", PATH=f"{desktop}:/usr/bin:/bin")
+    ran = momo("tx", "watch", "--notify", "--plain", PATH=f"{desktop}:/usr/bin:/bin")
     assert (ran.err.count("only the bell rings"), len(ran.out.splitlines())) == (1, 2)
