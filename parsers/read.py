@@ -10,6 +10,7 @@ The patterns of wordings are compiled at first use: compiling all of them would 
 
 import re
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cache
 from typing import Any, Final
@@ -104,6 +105,9 @@ _DATE_IN_NAME: Final = re.compile(
 _PEOPLE: Final = ("payer_name", "payer_name_first", "payee_name", "agent", "lender")
 """The groups that may hold a name; `middle` follows it."""
 _CURRENCY: Final = "GHS"
+READINGS_MAX: Final = 8
+"""A typed text of 160 characters, the longest, has room for fewer false balances."""
+_HIDDEN: Final = "\0"
 _MONEYS: Final = ("amount", "balance", "fee", "available_balance")
 _RECEIVED: Final = frozenset({Kind.PAYMENT_RECEIVED, Kind.MERCHANT_PAYMENT, Kind.CASH_IN})
 _PLAIN: Final = {
@@ -140,10 +144,17 @@ def read(
     squeezed = collapse_spaces(text)
     networks = _networks(sender, network)
     candidates = _index(networks).candidates(squeezed)
+    refused: Unreadable | None = None
     for _, wording in candidates:
         reading = read_with(wording, text, squeezed)
-        if reading is not None:
+        if isinstance(reading, Unreadable) and reading.perhaps:
+            # Another wording may read it too: its fields may stand in another order.
+            before = refused or replace(reading, perhaps=())
+            refused = replace(before, perhaps=(*before.perhaps, *reading.perhaps))
+        elif refused is None and reading is not None:
             return reading
+    if refused is not None:
+        return replace(refused, perhaps=refused.perhaps[:READINGS_MAX])
     for wording in own:
         reading = read_with(wording, text, squeezed) if wording.network in networks else None
         if reading is not None:
@@ -212,19 +223,56 @@ def read_with(wording: Wording, text: str, squeezed: str) -> Reading | None:
     match = compile_pattern(wording.pattern).fullmatch(text)
     if match is None:
         return None
-    found: Groups = {}
-    for name, value in match.groupdict("").items():
-        trimmed = value.strip(_BLANK)
-        if trimmed:
-            found[name] = trimmed
+    found = _groups(match, text)
+    if _ID_AGAIN.search(found.get("advert", "")):
+        return Unreadable(
+            f"{wording.name}: the text after the receipt contains a transaction ID again"
+        )
     why = _doubt(wording, match, found)
     if why is not None:
-        return Unreadable(f"{wording.name}: {why}")
+        return Unreadable(f"{wording.name}: {why}", perhaps=tuple(_perhaps(wording, match)))
     reading = _build(wording, found)
     if wording.cut:
         seen = {word: value for word, value in fields(reading).items() if value is not None}
         return Unreadable(f"{wording.name}: cut off before its end", seen)
     return reading
+
+
+def _groups(match: re.Match[str], text: str) -> Groups:
+    """Return the groups of a match, with their values in this text."""
+    found: Groups = {}
+    for name in match.re.groupindex:
+        value = text[slice(*match.span(name))].strip(_BLANK) if match[name] is not None else ""
+        if value:
+            found[name] = value
+    return found
+
+
+def _perhaps(wording: Wording, match: re.Match[str] | None) -> Iterator[NotPayment | Payment | Reversal]:  # fmt: skip
+    """Yield what a text says if the name ends at its first balance, at its second, and so on."""
+    assert match is not None, "it has this form"
+    text = hidden = match.string
+    name = next((name for name in _PEOPLE if name in match.re.groupindex), None)
+    for _ in range(READINGS_MAX):
+        if match is None:
+            return
+        found = _groups(match, text)
+        if wording.refine is not None:
+            wording.refine(found)
+        found.pop("advert", None)
+        reading = _build(wording, found)
+        if isinstance(reading, Payment):
+            yield replace(reading, payer_phone_typed=True)
+        elif not isinstance(reading, Unreadable):
+            yield reading
+        middle = None
+        if wording.middle and name is not None:
+            middle = compile_pattern(wording.middle).search(hidden, match.start(name))
+        if middle is None:
+            return
+        begin, end = middle.span()
+        hidden = f"{hidden[:begin]}{_HIDDEN * (end - begin)}{hidden[end:]}"
+        match = match.re.fullmatch(hidden)
 
 
 @cache
@@ -253,8 +301,6 @@ def repeated_guard(wording: Wording, squeezed: str) -> str | None:
 
 def _doubt(wording: Wording, match: re.Match[str], found: Groups) -> str | None:
     """Return the reason why a text of the right form must not be believed, or None."""
-    if _ID_AGAIN.search(found.get("advert", "")):
-        return "the text after the receipt contains a transaction ID again"
     name = next((match.start(name) for name in _PEOPLE if name in found), None)
     text = match.string
     # Counted first, because the search costs more than the rest of the reading.

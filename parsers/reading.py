@@ -134,11 +134,14 @@ class NotPayment(_Fields):
 class Unreadable:
     """A message that no wording reads; `why` is the reason, as part of a sentence.
 
-    `seen` holds the visible fields of a message that was cut off, by name; none of them may be believed.
+    `seen` holds the visible fields of a message that was cut off, by name; none of them may be believed. `perhaps` holds what
+    a whole receipt says if the payer typed words of a receipt into it: one of them is true, and only the wallet's balance,
+    which a payer does not know, tells which.
     """
 
     why: str
     seen: Mapping[str, str] = field(default_factory=dict)
+    perhaps: tuple["Payment | Reversal | NotPayment", ...] = ()
 
     @property
     def kind(self) -> Kind:

@@ -20,7 +20,7 @@ from daemon.store.upkeep import inspect
 from daemon.store.upkeep.inspect import PaidText
 from parsers.money import render
 from parsers.read import PROVIDERS, read
-from parsers.reading import Payment, normalize_telco_id
+from parsers.reading import Payment, Unreadable, normalize_telco_id
 from parsers.wording import Wording
 
 BATCH: Final = 200
@@ -95,6 +95,8 @@ def _read(paid: PaidText, own: tuple[Wording, ...]) -> Payment | None:
     # An operator may have approved a text from an unknown sender; such a text is read by every wording.
     for sender, of in ((paid.sender, network), (None, None)):
         reading = read(sender, paid.body, network=of, own=own)
-        if isinstance(reading, Payment) and reading.wording == paid.wording:
-            return reading
+        perhaps = reading.perhaps if isinstance(reading, Unreadable) else (reading,)
+        for one in perhaps:
+            if isinstance(one, Payment) and one.wording == paid.wording:
+                return one
     return None

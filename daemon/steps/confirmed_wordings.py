@@ -17,7 +17,7 @@ from daemon.store.engine import Reader, Tx
 from daemon.store.messages import balances, messages
 from daemon.wire import MessageState
 from parsers.read import PROVIDERS, read
-from parsers.reading import Payment, Reading, Reversal
+from parsers.reading import Payment, Reading, Reversal, Unreadable
 
 
 def trusted_senders(context: Context, provider: str | None) -> Collection[str]:
@@ -30,6 +30,9 @@ def trusted_senders(context: Context, provider: str | None) -> Collection[str]:
 
 def confirmed_reading(context: Context, sender: str | None, reading: Reading) -> Reading:
     """Return the reading, without its `unverified` mark if the shop has confirmed the wording from this sender."""
+    if isinstance(reading, Unreadable):
+        perhaps = (confirmed_reading(context, sender, one) for one in reading.perhaps)
+        return replace(reading, perhaps=tuple(one for one in perhaps if not isinstance(one, Unreadable)))  # fmt: skip
     if not isinstance(reading, Payment | Reversal) or not reading.unverified or sender is None:
         return reading
     if messages.is_confirmed(context.tx, context.mode, reading.network, reading.wording, sender):

@@ -153,6 +153,7 @@ class StoredMessage(Struct, frozen=True, kw_only=True):
         provider: The provider of the SIM's network; None if it is not known.
         sent_at: SMSC time, None when unknown.
         split: Its payment code and its balance stand in different parts, so that another part could have been put in between.
+        typed: Its payer typed words of a receipt, so that it could be read in another way.
     """
 
     id: str
@@ -167,6 +168,7 @@ class StoredMessage(Struct, frozen=True, kw_only=True):
     stored_at: int
     body: str
     split: bool = False
+    typed: bool = False
 
     @classmethod
     def now(cls, context: Context, whole: JoinedMessage, provider: str | None) -> Self:

@@ -69,6 +69,8 @@ PERHAPS_OWN: Final = "perhaps_own"
 """Its payer's name is that of an account from which the owner may have fetched money of their own."""
 REVERSAL_AMOUNT: Final = "reversal_amount"
 """A reversal that names another amount than its payment."""
+TYPED: Final = "typed_receipt"
+"""Its payer typed words of a receipt. It is no doubt once the balance joins."""
 _NAMES_NO_BALANCE: Final = frozenset({Doubt.NO_BALANCE, Doubt.REVERSAL_WITHOUT_BALANCE})
 
 Claimed = readings.Payment | readings.Reversal
@@ -114,6 +116,32 @@ def judge_message(
     else:
         line.take(replace(entry, doubts=tuple(soft)))
     line.save()
+
+
+def choose_reading(
+    context: Context, arrived: StoredMessage, read_as: readings.Unreadable
+) -> readings.Reading:
+    """Return what a receipt says into which its payer typed words of a receipt: what joins, because no payer knows the balance.
+
+    Without any that joins it is the first, where the payer typed into the reference. A source without service centres has only
+    that one, because each other one would be one more guess for a forger.
+    """
+    found = [one for one in read_as.perhaps if one.balance and not _is_unverified(one)]
+    if context.mode is not Mode.LIVE or context.imported or not found:
+        return read_as
+    if context.source.level is not TrustLevel.FULL:
+        return found[0]
+    chain, tx = arrived.chain, context.tx
+    befores = [0 if one.balance is None else one.balance.minor - (effect_of(one) or 0) for one in found]  # fmt: skip
+    believed = balances.state(tx, chain).balance
+    if believed in befores:
+        return found[befores.index(believed)]
+    ends = (balances.rows_where(tx, chain, "after_minor = :b", b=before) for before in befores)
+    return next((one for one, rows in zip(found, ends, strict=True) if rows), found[0])
+
+
+def _is_unverified(reading: readings.Reading) -> bool:
+    return isinstance(reading, Claimed) and reading.unverified
 
 
 def _entry(
@@ -168,6 +196,8 @@ def _doubts_for_a_person(
     """Yield why a message only pays, or takes a payment back, by a person; the balance that it names is believed all the same."""
     if isinstance(reading, Claimed):
         yield from wording_doubts(reading)
+    if arrived.typed:
+        yield TYPED
     if isinstance(reading, readings.Reversal):
         payment = reversed_payment(context, arrived, reading)
         if payment is not None and (
@@ -390,6 +420,8 @@ class Line:
 
         `before` is the line before the message; `free` of limits is what a proof or a person confirmed.
         """
+        if joins:
+            entry = replace(entry, doubts=tuple(one for one in entry.doubts if one != TYPED))
         new = self._arrival is not None and entry.key == self._arrival.message.id
         paid = (
             not new and entry.pays and messages.payment_of(self.context.tx, entry.key) is not None
@@ -422,7 +454,8 @@ class Line:
             return Counts.FREE
         # A source without service centres has no home messages, and of a modem only those come here.
         centres = entry.home
-        split = joins and self._arrival is not None and self._arrival.message.split
+        arrived = None if self._arrival is None else self._arrival.message
+        split = joins and arrived is not None and (arrived.split or arrived.typed)
         breaks = centres or context.env.config.trust.phone_breaks
         around = Circumstances(centres, self.is_flooded, breaks, context.now)
         counts = line_trust.counts_as(before, joins=joins, split=split, around=around)
@@ -979,7 +1012,11 @@ def read_again(context: Context, row: Message) -> readings.Reading:
     """Read a stored message of a trusted sender by the rules that applied when it came in."""
     own = context.env.own_wordings.wordings
     reading = read(row.sender, row.body or "", network=context.sim.network, own=own)
-    return confirmed_wordings.confirmed_reading(context, row.sender, reading)
+    reading = confirmed_wordings.confirmed_reading(context, row.sender, reading)
+    if not isinstance(reading, readings.Unreadable):
+        return reading
+    shown = json.loads(row.fields)
+    return next((one for one in reading.perhaps if readings.fields(one) == shown), reading)
 
 
 def release_waiting(context: Context, review: Review, *, actor: str) -> None:

@@ -17,7 +17,7 @@ from daemon.steps.context import (
     MessageOutcome,
     StoredMessage,
 )
-from daemon.steps.judge import judge_message
+from daemon.steps.judge import choose_reading, judge_message
 from daemon.steps.pay import open_message_review, review_sender
 from daemon.steps.store_parts import Unread
 from daemon.store import journal
@@ -45,6 +45,9 @@ def process_message(context: Context, whole: JoinedMessage) -> MessageState:
         doubts = sender_doubts(context, whole.parts)
         outcome.trusted, outcome.reasons = not doubts, doubts
         read_as = _read(context, whole, trusted=not doubts)
+    arrived = StoredMessage.now(context, whole, provider)
+    if isinstance(read_as, readings.Unreadable) and read_as.perhaps and not doubts:
+        read_as, arrived = choose_reading(context, arrived, read_as), replace(arrived, typed=True)
     if isinstance(read_as, readings.Unreadable):
         outcome.state = MessageState.UNPARSED
         outcome.reasons = [*doubts, read_as.why]
@@ -59,7 +62,6 @@ def process_message(context: Context, whole: JoinedMessage) -> MessageState:
         open_message_review(context, whole.message_id, ReviewReason.AMBIGUOUS_PARTS, {}, tell=False)
     elif not doubts:
         judge = imported_message.keep_imported if context.imported else judge_message
-        arrived = StoredMessage.now(context, whole, provider)
         if _is_split(whole, read_as):
             arrived = replace(arrived, split=True)
         judge(context, arrived, outcome, read_as)

@@ -196,7 +196,7 @@ def counts_as(
     Args:
         state: The line before the message.
         joins: The message joins the believed balance.
-        split: Its payment code and its balance stand in different parts of a long message.
+        split: Its payment code and its balance stand in different parts, or its payer typed words of a receipt.
         around: The circumstances.
     """
     striking = around.now < state.strike_until
@@ -204,7 +204,7 @@ def counts_as(
         if striking or not around.breaks_pay or (around.flood and not around.has_centres):
             return None
         return Counts.LIMIT
-    if around.has_centres and (around.flood or split):
+    if split or (around.has_centres and around.flood):
         return Counts.LIMIT
     by_silence = Counts.BOUND
     by_sweep = Counts.BOUND if around.has_centres and not striking else Counts.LIMIT
