@@ -975,30 +975,6 @@ def _reject(line: Line, entry: ChainEntry) -> None:
         reviews.close(context.tx, review.id, "rejected", by=line.actor, now=context.now)
 
 
-def decide_flood(context: Context, review: Review, *, genuine: bool) -> int:
-    """Apply a decision on a review that many messages of one untrusted sender share; return how many it settled.
-
-    A rejection rejects them all. After an approval they wait for a review of their own.
-    """
-    if "group" not in json.loads(review.details):
-        return 0
-    if genuine:
-        pass_on_flood(context, review)
-        return 0
-    return messages.reject_without_review(context.tx, review.message_id)
-
-
-def pass_on_flood(context: Context, review: Review) -> None:
-    """Open a review of the other messages of an untrusted sender, whose review is closed."""
-    old = json.loads(review.details)
-    if "group" not in old:
-        return
-    count, first = messages.without_review(context.tx, review.message_id)
-    if first is not None:
-        details = {"group": count, "doubts": old["doubts"]}
-        open_message_review(context, first, ReviewReason(review.reason), details)
-
-
 def accept_reversal(context: Context, row: Message) -> Payment | None:
     """Accept a held reversal on an operator's decision; return the payment that it takes back."""
     reading = read_again(context, row)

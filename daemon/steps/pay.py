@@ -25,8 +25,8 @@ from parsers import reading as readings
 from parsers import svc_code
 from parsers.reading import normalize_telco_id
 
-SHARED_FROM: Final = 20
-"""From this many open reviews of one unknown sender in an hour on, further messages share one."""
+OPEN_MAX: Final = 20
+"""The most open reviews of messages of one sender within an hour."""
 
 
 def pay(
@@ -359,16 +359,11 @@ def review_sender(
 ) -> None:
     """Open a review of a message from a sender, or in a wording, that is not known yet.
 
-    From the 21st open one of the sender within an hour on they share one.
+    Beside so many open ones of the sender within an hour it is only listed: what a person decides about those decides it too.
     """
-    tx, sim_key = context.tx, context.sim.sim_key
-    shared = reviews.open_group(tx, sim_key, sender or "")
-    if shared is not None:
-        reviews.add_to_group(tx, shared)
-        return
-    opened = reviews.open_of_sender_since(tx, sim_key, sender or "", context.now - HOUR_US)
-    details = {**({"group": 1} if opened >= SHARED_FROM else {}), "doubts": doubts}
-    open_message_review(context, message_id, reason, details)
+    since = context.now - HOUR_US
+    if reviews.open_of_sender_since(context.tx, context.sim.sim_key, sender or "", since) < OPEN_MAX:  # fmt: skip
+        open_message_review(context, message_id, reason, {"doubts": doubts})
 
 
 def reverse(context: Context, arrived: StoredMessage, read_as: readings.Reversal) -> Payment | None:

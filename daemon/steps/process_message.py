@@ -67,8 +67,9 @@ def process_message(context: Context, whole: JoinedMessage) -> MessageState:
         judge(context, arrived, outcome, read_as)
     elif isinstance(read_as, readings.Payment) and not context.imported:
         outcome.state = MessageState.HELD
-        if context.mode is Mode.TEST or "sender_is_a_number" not in doubts:
-            # Anybody can send from a number, so that is only listed; the sandbox rehearses the review.
+        known = confirmed_wordings.trusted_senders(context, provider)
+        if context.mode is Mode.TEST or not (known or "sender_is_a_number" in doubts):
+            # A number, and a name beside the network's own, are only listed; the sandbox rehearses the review.
             reason = ReviewReason.UNKNOWN_SENDER
             review_sender(context, whole.message_id, whole.last.sender, reason, doubts)
     return _write(context, whole.message_id, whole.body, outcome)

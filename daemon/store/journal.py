@@ -91,6 +91,8 @@ class Notice(StrEnum):
     """Much was paid that nothing has confirmed: the owner is asked what the wallet shows."""
     MONEY_CONTRADICTED = "money_contradicted"
     """Money that was paid unconfirmed is contradicted: nothing that does not join pays for some days."""
+    APPROVAL_REFUSED = "approval_refused"
+    """An approval of the dashboard was refused when it was carried out."""
     RECEIPT_HELD = "receipt_held"
     """A receipt has been held for over 30 minutes."""
     RECEIPT_OLD = "receipt_old"

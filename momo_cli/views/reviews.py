@@ -45,22 +45,15 @@ def _code(row: Row) -> Cell:
     return Cell(f"{clean(likely[0].get('svc_code'))}?" if likely else "—", "bold")
 
 
-def _summary(row: Row) -> str:
-    """Return the reason in a few words, with the number of messages that share the review."""
-    group = at(row, "details.group")
-    shared = f" ({counted(group, 'message')})" if isinstance(group, int) else ""
-    return clean(row.get("summary")) + shared
-
-
 REVIEW_VIEW: Final = view_of(
     "id state reason amount currency sender=message.sender line=line.phone_number",
     "telco_transaction_id=message.fields.transaction_id reference=request.reference",
     "svc_code=request.svc_code message_id=message.id payment_id=payment.id created_at",
-    "decided_at decided_by suggested=suggestions.0.svc_code messages=details.group",
+    "decided_at decided_by suggested=suggestions.0.svc_code",
     Field("branch", extra=True),
     Head("STATE", lambda row, _: with_test_mark(review_state(row), row)),
     Head("AMOUNT", lambda row, _: money(row.get("amount")) or "—", right=True),
-    Head("WHY", lambda row, _: _summary(row)),
+    Head("WHY", lambda row, _: clean(row.get("summary"))),
     Head("CODE", lambda row, _: _code(row)),
     Head("WHEN", lambda row, t: ago(row.get("created_at"), t)),
     Head("BRANCH", lambda row, _: clean(row.get("branch")), optional=True),
@@ -78,7 +71,7 @@ def review_lines(row: Row, terminal: Terminal) -> list[str]:
     amount = money(row.get("amount"), row.get("currency"))
     mark = styled(with_test_mark(review_state(row), row), terminal)
     why = f"{clean(row.get('why'))} {clean(row.get('by_itself'))}".strip()
-    found = [f"{mark}  {amount}  {_summary(row)}", "", why]
+    found = [f"{mark}  {amount}  {clean(row.get('summary'))}", "", why]
     other, shown = row.get("other_message"), list[tuple[str, str]]()
     if isinstance(other, dict):
         shown = [*_message(other, None, terminal), ("message", clean(other.get("id")))]

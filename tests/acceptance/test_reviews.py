@@ -8,7 +8,7 @@ import pytest
 from daemon.modem.codec.pdu_encode import encode_deliver
 from tests.acceptance.conftest import Scene
 from tests.fakes.real_shop import RealShop, utc_now, wait_until
-from tests.fakes.receipts import MTN_SMSC, mtn, mtn_receipt
+from tests.fakes.receipts import MTN_SENDER, MTN_SMSC, mtn
 
 NAME = "KOFI ANTWI BADU"
 
@@ -42,19 +42,19 @@ def test_webhooks_go_out_only_after_the_operator_decided(scene: Scene) -> None:
     late = mtn(
         2500, NAME, 92_500, given_up["svc_code"], "93214500002", sent_at=now, concatenation=1
     )
-    text = mtn_receipt(70_000, NAME, 162_500, "food", "93214500003")
-    forged = encode_deliver("MobileMony", text, now, smsc=MTN_SMSC, reference=2)
+    text = f"Money Transfer Deposit received for GHS 700.00 from {NAME} Token: 998469693069 Transaction ID: 93214500003. TRANSACTION FEE IS 0"  # fmt: skip
+    forged = encode_deliver(MTN_SENDER, text, now, smsc=MTN_SMSC, reference=2)
     for pdus in (held.pdus, late.pdus, forged):
         scene.phone.deliver(pdus)
         waiting(shop, (held.pdus, late.pdus, forged).index(pdus) + 1)
     by_reason = {one["reason"]: one for one in waiting(shop, 3)}
-    assert set(by_reason) == {"payer_unknown", "cancelled_request", "unknown_sender"}
+    assert set(by_reason) == {"payer_unknown", "cancelled_request", "doubtful_message"}
     assert shop.transaction(order["reference"])["status"] == "MANUAL_REVIEW"
     assert scene.receiver.requests == []
 
     momo(shop, "review", "approve", by_reason["payer_unknown"]["id"], "--notes", "seen")
     momo(shop, "review", "reject", by_reason["cancelled_request"]["id"], "--notes", "sent back")
-    stranger = by_reason["unknown_sender"]["id"]
+    stranger = by_reason["doubtful_message"]["id"]
     wrong, right = shop.home / "wrong", shop.home / "right"
     wrong.write_text("correct horse 43\n")
     right.write_text("correct horse 42\n")

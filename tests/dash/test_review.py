@@ -9,6 +9,7 @@ import pytest
 from msgspec.structs import replace
 from playwright.async_api import Browser, Route
 
+from daemon.core.model import Event
 from daemon.flows.payments import review as flow
 from daemon.runtime.config import Transactions
 from daemon.store.engine import Tx
@@ -372,6 +373,19 @@ async def test_a_decision_elsewhere_ends_an_approval_that_waits(api: FakeApi) ->
     api.shop.clock.advance(11)
     assert await flow.carry_out_waiting(api.shop.env) is None
     assert await states(api) == [("rejected", OWNER.name)]
+
+
+async def test_an_approval_that_is_refused_after_its_wait_is_told(api: FakeApi) -> None:
+    await doubtful(api)
+    person = await log_in(api, Role.CASHIER)
+    await open_card(api, person, 10)
+    await api.shop.env.store.write(lambda tx: tx.run("UPDATE payments SET reversed_at = 1"))
+    api.shop.clock.advance(11)
+    assert await flow.carry_out_waiting(api.shop.env) is None
+    assert await states(api) == [("open", None)]
+    [told] = await api.shop.rows(Event, "events", "type = 'notice.approval_refused'")
+    assert json.loads(told.data)["by"] == "cashier"
+    assert "took this payment back" in json.loads(told.data)["why"], told.data
 
 
 async def test_a_decision_is_taken_back_in_the_dashboard(api: FakeApi) -> None:

@@ -7,9 +7,13 @@ import pytest
 
 from daemon.core.errors import Refusal
 from daemon.core.inputs import Idempotency
-from daemon.core.model import Review
+from daemon.core.model import Message, Review
 from daemon.flows.payments import review
 from daemon.modem.codec.pdu_encode import encode_deliver
+from daemon.steps.context import Context
+from daemon.steps.pay import open_message_review
+from daemon.store.engine import Tx
+from daemon.wire import ReviewReason
 from tests.fakes.answers import answered, decided
 from tests.fakes.receipts import MTN_SMSC, STARTED, mtn, mtn_receipt
 from tests.fakes.shop import OWNER, FakeShop
@@ -24,9 +28,22 @@ async def pay(shop: FakeShop, typed: str | None, telco_id: str = ID, **more: Any
 
 
 async def forge(shop: FakeShop, typed: str = "food", telco_id: str = "93214500009") -> None:
-    """Send a forged receipt under a name like the network's."""
+    """Send a forged receipt under a name like the network's, and ask a person about it."""
     text = mtn_receipt(70_000, "KOFI ANTWI BADU", 90_000, typed, telco_id)
     await shop.read_pdus(encode_deliver(STRANGER, text, STARTED, smsc=MTN_SMSC, reference=9))
+    await ask_about_newest(shop)
+
+
+async def ask_about_newest(shop: FakeShop) -> None:
+    """Open the review that the newest message would have if no sender of its network were known."""
+
+    def job(tx: Tx) -> None:
+        found = tx.every(Message, "SELECT * FROM messages ORDER BY seq DESC LIMIT 1")
+        context = Context.for_message(shop.env, tx, found[0], shop.env.times())
+        details = {"doubts": ["sender_not_of_network"]}
+        open_message_review(context, found[0].id, ReviewReason.UNKNOWN_SENDER, details)
+
+    await shop.env.store.write(job)
 
 
 async def endpoint(shop: FakeShop) -> None:

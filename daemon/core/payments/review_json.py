@@ -40,7 +40,6 @@ from daemon.core.payments.reviews import (
 from daemon.core.payments.suggestions import Suggestion
 from daemon.core.payments.transaction_json import TransactionListItemAnswer, of_branch
 from daemon.core.shape import FLAT, STORED_JSON, about, flat, marked, sample, shown
-from daemon.core.text import Text
 from daemon.wire import Mode, ReviewReason, TransactionStatus
 from parsers.money import render
 from parsers.read import PROVIDERS
@@ -251,9 +250,6 @@ class ReviewAnswer(Struct, frozen=True):
         request = None
         if evidence.request is not None:
             request = ReviewRequest.of(*evidence.request, now_us)
-        # A flood is one review of many messages.
-        group = _decode(row.details).get("group")
-        todo = said.todo if group is None else Text("review.group", todo=said.todo, group=group)
         waits = None if payment is not None or evidence.place is None else evidence.place.entry
         return shown(
             cls,
@@ -261,7 +257,7 @@ class ReviewAnswer(Struct, frozen=True):
             summary=said.short,
             why=said.why,
             by_itself=by_itself(waits) if row.state == "open" else None,
-            what_to_do=todo,
+            what_to_do=said.todo,
             needs_password=REASONS[row.reason].needs_password,
             amount=amount,
             currency=currency,

@@ -9,7 +9,7 @@ from daemon.core.messages.trust import SHIPPED, SmscSource
 from daemon.core.model import Sim
 from daemon.env import Env
 from daemon.steps.context import Context
-from daemon.steps.judge import apply_decision, decide_flood
+from daemon.steps.judge import apply_decision
 from daemon.store import journal
 from daemon.store.engine import Reader, Tx
 from daemon.store.lines import devices
@@ -99,10 +99,8 @@ async def trust_message(
         context = Context.for_message(env, tx, row, times)
         review = reviews.open_for_message(tx, message_id)
         settled = apply_decision(context, message_id, genuine=True, actor=caller.name)
-        if review is not None and reviews.close(
-            tx, review.id, "approved", by=caller.name, now=times.wall_us
-        ):
-            decide_flood(context, review, genuine=True)
+        if review is not None:
+            reviews.close(tx, review.id, "approved", by=caller.name, now=times.wall_us)
         journal.add(
             tx,
             type="message.trusted",

@@ -24,7 +24,6 @@ from daemon.steps.context import Context
 from daemon.steps.judge import (
     accept_reversal,
     apply_decision,
-    decide_flood,
     release_waiting,
 )
 from daemon.steps.rejudge import rejudge_held
@@ -33,6 +32,7 @@ from daemon.store import idempotency, journal
 from daemon.store.branches import branches
 from daemon.store.branches.branches import BranchCommand
 from daemon.store.engine import Reader, Tx
+from daemon.store.journal import Notice, add_notice
 from daemon.store.messages import messages
 from daemon.store.messages.messages import Confirmed
 from daemon.store.payments import payments, reviews, transactions
@@ -287,7 +287,7 @@ async def undo_waiting(env: Env, caller: Caller, review_id: str) -> bool:
 async def carry_out_waiting(env: Env) -> float | None:
     """Carry out the approvals that are due; return the seconds until the next one, None if none waits.
 
-    One that is refused now, because its transaction was paid meanwhile, is dropped: its review is open, as before it.
+    One that is refused now, because its transaction was paid meanwhile, is dropped with a notice: its review is as it was.
     """
     while True:
         found = await env.store.read(reviews.next_waiting)
@@ -298,8 +298,25 @@ async def carry_out_waiting(env: Env) -> float | None:
         try:
             approval = Approval(found.reference, None, found.confirmed)
             await approve(env, caller, found.review_id, approval)
-        except Refusal:
-            await undo_waiting(env, caller, found.review_id)
+        except Refusal as refusal:
+            await env.store.write(partial(_tell_refused, waiting=found, why=refusal.spec.message, now=now))  # fmt: skip
+
+
+def _tell_refused(tx: Tx, waiting: WaitingApproval, why: str, now: int) -> None:
+    """Drop an approval that was refused after its wait, and tell that it did nothing."""
+    reviews.drop_waiting(tx, waiting.review_id)
+    review = reviews.get(tx, waiting.review_id, None)
+    if review is not None:
+        add_notice(
+            tx,
+            Notice.APPROVAL_REFUSED,
+            mode=review.mode,
+            now=now,
+            message_id=review.message_id,
+            payment_id=review.payment_id,
+            transaction_id=review.transaction_id,
+            data={"review_id": review.id, "by": waiting.user_name, "why": why},
+        )
 
 
 async def reject(
@@ -419,9 +436,8 @@ def _held(tx: Tx, env: Env, review: Review, times: Times) -> _Held | None:
 
 
 def _settle_others(held: _Held, review: Review, caller: Caller, *, genuine: bool) -> int:
-    """Apply the decision to the row and the flood of a message; return how many other messages it settled."""
-    settled = apply_decision(held.context, review.message_id, genuine=genuine, actor=caller.name)
-    return settled + decide_flood(held.context, review, genuine=genuine)
+    """Apply the decision to the row of a message; return how many other messages it settled."""
+    return apply_decision(held.context, review.message_id, genuine=genuine, actor=caller.name)
 
 
 def _confirmed_wording(

@@ -537,28 +537,15 @@ def mark_rejected(tx: Tx, message_id: str) -> None:
     )
 
 
-_SHARING: Final = (
-    "FROM messages held JOIN messages first ON first.id = :id WHERE held.state = 'held' AND held.seq > first.seq "
-    "AND held.sim_key = first.sim_key AND LOWER(held.sender) = LOWER(first.sender) "
-    "AND NOT EXISTS (SELECT 1 FROM reviews r WHERE r.message_id = held.id AND r.state = 'open') "
-    "AND NOT EXISTS (SELECT 1 FROM line_balances b WHERE b.message_seq = held.seq)"
-)
-"""Held messages of the sender and the SIM of a message, after it, without a review of their own and in no balance chain."""
-
-
-def without_review(reader: Reader, message_id: str) -> tuple[int, str | None]:
-    """Return the number of messages that shared the review of this one, and the first one."""
-    first = reader.value(f"SELECT held.id {_SHARING} ORDER BY held.seq LIMIT 1", {"id": message_id})
-    if first is None:
-        return 0, None
-    return reader.count(f"SELECT COUNT(*) {_SHARING}", {"id": message_id}), first
-
-
-def reject_without_review(tx: Tx, message_id: str) -> int:
-    """Record that an operator rejected the messages that shared the review of this one; return how many."""
-    return tx.run(
-        f"UPDATE messages SET state = 'not_payment' WHERE seq IN (SELECT held.seq {_SHARING})",
-        {"id": message_id},
+def held_of_sender(
+    reader: Reader, *, mode: Mode, provider: str, sender: str, after: int, limit: int
+) -> list[Message]:
+    """Return held messages of a sender that are in no balance chain, in order, after `after`."""
+    return reader.every(
+        Message,
+        "SELECT m.* FROM messages m WHERE m.mode = :mode AND m.provider = :provider AND m.sender = :sender AND m.state = 'held' "
+        "AND m.seq > :after AND NOT EXISTS (SELECT 1 FROM line_balances b WHERE b.message_seq = m.seq) ORDER BY m.seq LIMIT :limit",
+        {"mode": mode, "provider": provider, "sender": sender, "after": after, "limit": limit},
     )
 
 

@@ -160,23 +160,6 @@ def open_for_payment(reader: Reader, payment_id: str) -> list[Review]:
     )
 
 
-def open_group(reader: Reader, sim_key: str, sender: str) -> Review | None:
-    """Return the open review that many messages of an unknown sender on this SIM share."""
-    return reader.first(
-        Review,
-        "SELECT r.* FROM reviews r JOIN messages m ON m.id = r.message_id "
-        "WHERE r.state = 'open' AND r.details LIKE '{\"group\":%' AND m.sim_key = :sim "
-        "AND LOWER(m.sender) = LOWER(:sender) ORDER BY r.seq DESC LIMIT 1",
-        {"sim": sim_key, "sender": sender},
-    )
-
-
-def add_to_group(tx: Tx, shared: Review) -> None:
-    """Count one message more in a review that many share."""
-    details = json.loads(shared.details)
-    set_details(tx, shared.id, {**details, "group": details["group"] + 1})
-
-
 def open_of_sender_since(reader: Reader, sim_key: str, sender: str, since: int) -> int:
     """Return the number of open reviews of an untrusted sender's messages on a SIM, opened since then."""
     return reader.count(
@@ -323,34 +306,6 @@ def set_reason(tx: Tx, review_id: str, reason: ReviewReason) -> None:
     tx.run(
         "UPDATE reviews SET reason = :reason WHERE id = :id AND state = 'open'",
         {"id": review_id, "reason": reason},
-    )
-
-
-def doubtful_of_sender(
-    reader: Reader, *, mode: Mode, provider: str, sender: str, after: int, limit: int
-) -> list[Review]:
-    """Return open reviews of doubtful messages of a sender that made no payment, in order, after `after`."""
-    return reader.every(
-        Review,
-        "SELECT r.* FROM reviews r JOIN messages m ON m.id = r.message_id "
-        "WHERE r.state = 'open' AND r.reason IN ('unknown_sender', 'doubtful_message') AND r.payment_id IS NULL "
-        "AND r.mode = :mode AND m.provider = :provider AND m.sender = :sender AND m.state = 'held' "
-        "AND r.seq > :after ORDER BY r.seq LIMIT :limit",
-        {
-            "mode": mode,
-            "provider": provider,
-            "sender": sender,
-            "after": after,
-            "limit": limit,
-        },
-    )
-
-
-def set_details(tx: Tx, review_id: str, details: dict[str, Any]) -> None:
-    """Change the facts of one open review about its message."""
-    tx.run(
-        "UPDATE reviews SET details = :details WHERE id = :id AND state = 'open'",
-        {"id": review_id, "details": _text(details)},
     )
 
 

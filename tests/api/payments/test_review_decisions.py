@@ -10,6 +10,7 @@ from daemon.wire import Mode, Scope
 from tests.fakes.api import FakeApi
 from tests.fakes.each import each
 from tests.fakes.receipts import MTN_SMSC, STARTED, mtn, mtn_receipt
+from tests.fakes.reviews import ask_about_newest
 from tests.fakes.validation_errors import wrong
 
 ID = "93214500001"
@@ -31,6 +32,7 @@ async def forged(api: FakeApi) -> str:
     )
     text = mtn_receipt(70_000, "KOFI ANTWI BADU", 90_000, "food", "93214500002")
     await api.shop.read_pdus(encode_deliver("MobileMony", text, STARTED, smsc=MTN_SMSC))
+    await ask_about_newest(api.shop)
     return await waiting(api)
 
 

@@ -201,7 +201,6 @@ FOREIGN: dict[str, Any] = {
     "why": "The message came through a service centre that this SIM never used.",
     "by_itself": "It pays by itself 90 minutes after the messages around it prove its balance.",
     "payment": None,
-    "details": {"group": 1204},
 }
 
 
@@ -212,13 +211,3 @@ def test_a_held_message_is_shown_with_why_it_waits_and_what_releases_it(
     said = momo("review", "show", ID, "-o", "table", COLUMNS="200").out
     assert f"{FOREIGN['why']} {FOREIGN['by_itself']}\n" in said
     assert "centre     +233240000099" in said
-
-
-def test_the_review_of_a_flood_is_listed_with_the_number_of_its_messages(
-    api: FakeApi, momo: Momo
-) -> None:
-    api.on("GET", wire.Path.REVIEWS, ok([FOREIGN, samples.REVIEW]))
-    listed = momo("review", "list", "-o", "table", COLUMNS="160").out
-    assert "unknown service centre (1204 messages)" in listed
-    assert listed.count("messages)") == 1
-    assert momo("review", "list", "--fields", "messages").out.split() == ["1204"]

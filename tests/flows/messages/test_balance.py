@@ -1,12 +1,16 @@
 """The trust rules: held messages, the events that settle them, and notices (docs/shop/concepts.md)."""
 
+import asyncio
 import json
+import tempfile
 from collections.abc import AsyncIterator, Sequence
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from daemon.core.inputs import Source
 from daemon.core.limits import HOUR_US
@@ -27,10 +31,21 @@ from tests.fakes.invariants import check_invariants
 from tests.fakes.owner_notices import listed, send_due
 from tests.fakes.receipts import MTN_SENDER, MTN_SMSC, STARTED, Receipt, mtn
 from tests.fakes.shop import OWNER, FakeShop
+from tests.fakes.tiers import share
 
 FOREIGN = "+447000000001"
 STRICT = "[trust]\nunconfirmed_limit = 0"
 NAME = "KOFI ANTWI BADU"
+PIECES = (
+    "Payment received for GHS 900.00 from RICH MAN ", " Current Balance: GHS 999.99 . Available Balance: GHS 999.99. Reference: ",
+    "Current Balance: GHS 0.01. Ref: x", ". Transaction ID: 99999999999. TRANSACTION FEE: 0.00", ". Transaction ID:", "Reference:",
+    "RICH MAN ,233240000001,K7M2QX from VODAFONE", "TRANSACTION FEE: 9.99", "balance: GHS 1.00", "Token: 123456789", " ", "K7M2QX",
+)  # fmt: skip
+TYPED = st.one_of(
+    st.text(max_size=60),
+    st.lists(st.sampled_from(PIECES), max_size=5).map("".join).map(lambda text: text[:160]),
+)
+"""What payers type: any text, and pieces of receipts."""
 
 
 def receipt(
@@ -40,11 +55,12 @@ def receipt(
     typed: str | None = None,
     *,
     after_s: int | None = None,
+    name: str = NAME,
 ) -> Receipt:
     """Make the receipt with this number in the order of the line's IDs, two minutes after the one before."""
     return mtn(
         amount_minor,
-        NAME,
+        name,
         balance_minor,
         typed or "food",
         str(93_214_500_000 + number),
@@ -501,6 +517,49 @@ async def test_a_reference_that_speaks_like_a_receipt_pays_what_its_receipt_says
     typed = f"{request.svc_code} Payment received for GHS 500. Current Balance: GHS 9.00"
     assert await states(shop, receipt(2, 100, 90_100, typed)) == [MessageState.PAYMENT]
     assert (await shop.transaction(request.reference)).status is TransactionStatus.SUCCESS
+
+
+FALSE_BALANCE = "Current Balance: GHS 9999.00 . Reference: A7K2M9"
+
+
+async def test_a_balance_that_a_payer_types_breaks_no_chain(shop: FakeShop) -> None:
+    request = await shop.request(100)
+    typed = f"{FALSE_BALANCE} {request.svc_code}"
+    assert await states(shop, receipt(2, 100, 90_100, typed)) == [MessageState.PAYMENT]
+    assert await standings(shop) == [("accepted", "joins")]
+    assert await states(shop, receipt(3, 2_000, 92_100)) == [MessageState.PAYMENT]
+    assert await kinds(shop) == []
+
+
+async def test_a_balance_that_a_payer_has_in_the_name_breaks_no_chain(shop: FakeShop) -> None:
+    named = receipt(2, 100, 90_100, name=f"KOFI {FALSE_BALANCE}")
+    assert await states(shop, named) == [MessageState.PAYMENT]
+    assert await states(shop, receipt(3, 2_000, 92_100)) == [MessageState.PAYMENT]
+
+
+async def test_a_typed_receipt_that_joins_nothing_waits_and_pays_when_the_missing_message_comes(
+    shop: FakeShop,
+) -> None:
+    assert await states(shop, receipt(2, 100, 95_100, FALSE_BALANCE)) == [MessageState.HELD]
+    assert await reviews(shop) == [("doubtful_message", "open")]
+    assert await states(shop, receipt(3, 5_000, 95_000, after_s=230)) == [MessageState.PAYMENT]
+    assert len(await shop.payments()) == 2
+    assert await states(shop, receipt(4, 100, 95_200)) == [MessageState.PAYMENT]
+
+
+@given(st.lists(TYPED, min_size=1, max_size=5))
+@settings(max_examples=share(15), deadline=None)
+def test_whatever_payers_type_each_receipt_pays_and_the_chain_goes_on(texts: list[str]) -> None:
+    async def play(folder: Path) -> None:
+        shop = await FakeShop.make(folder, Config())
+        await shop.begin_chain(90_000)
+        for number, text in enumerate(texts, 1):
+            made = receipt(number, 100, 90_000 + 100 * number, text)
+            assert await states(shop, made) == [MessageState.PAYMENT], text
+        shop.close()
+
+    with tempfile.TemporaryDirectory(prefix="momo-typed-") as folder:
+        asyncio.run(play(Path(folder)))
 
 
 async def test_a_receipt_that_is_held_for_half_an_hour_is_told_once(strict: FakeShop) -> None:

@@ -344,7 +344,6 @@ def card(visit: Visit, evidence: ReviewEvidence) -> dict[str, Any]:
     if order is None and evidence.request is not None:
         order = evidence.request[0]
     likely = bool(evidence.suggestions) or len(options) <= 2 or options[0].value == HELD
-    group = details.get("group")
     standing = None if evidence.place is None else evidence.place.entry.standing
     return {
         "why": explanation(evidence),
@@ -356,12 +355,10 @@ def card(visit: Visit, evidence: ReviewEvidence) -> dict[str, Any]:
         "chosen": NOBODY if not options else options[0].value if likely else "",
         "differences": [] if order is None else differences(visit, paid, order),
         "approve": _approve(visit, evidence, options),
-        "reject": _reject(visit, evidence, group),
+        "reject": _reject(visit, evidence),
         # It may be settled by later messages.
         "by_itself": evidence.payment is None
         and standing in {Standing.ACCEPTED, Standing.CANDIDATE},
-        # How many messages share this review.
-        "group": group if isinstance(group, int) else None,
         "doubts": [
             t(f"doubt_{one}") for one in details.get("doubts") or () if t.has(f"doubt_{one}")
         ],
@@ -524,16 +521,11 @@ def _approve(visit: Visit, evidence: ReviewEvidence, options: Sequence[Option]) 
     return found
 
 
-def _reject(visit: Visit, evidence: ReviewEvidence, group: object) -> list[str]:
+def _reject(visit: Visit, evidence: ReviewEvidence) -> list[str]:
     t = visit.words
     if _is_reversal(evidence):
         return [t("reject_reversal")]
-    if evidence.payment is None:
-        found = [t("reject_message")]
-        if isinstance(group, int):
-            found.append(t.number("reject_group", group))
-    else:
-        found = [t("reject_payment")]
+    found = [t("reject_message" if evidence.payment is None else "reject_payment")]
     request = evidence.request
     if request is not None and request[0].status not in VERIFIED:
         found.append(t("reject_waits"))
