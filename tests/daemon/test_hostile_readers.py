@@ -106,7 +106,11 @@ def stick(octets: bytes) -> object:
 
 
 def android_post(octets: bytes) -> object:
-    return android.read_post(http_body.parse(octets), UTC)
+    return [
+        android.read_post(octets, UTC),
+        android.read_post(octets[: android.BODY_BYTES_MAX], UTC, whole=False),
+        android.is_batch(octets),
+    ]
 
 
 def phone_backups(octets: bytes) -> object:
@@ -216,7 +220,7 @@ READERS: dict[str, tuple[Callable[[bytes], object], tuple[type[Exception], ...],
     "header of a part": (header_of_a_part, (), (pdu_fields,)),
     "GSM 7-bit and times of a PDU": (septets, (), (gsm7, pdu_fields)),
     "HiLink": (stick, (), (hilink, xml_text)),
-    "post of the Android app": (android_post, (MomoError,), (android, http_body)),
+    "post of the Android app": (android_post, (), (android,)),
     "SMS backup": (phone_backups, (), (phone_backup,)),
     "statement": (a_statement, (csv.Error,), (statement,)),
     "file for reconcile": (reconcile_file, (), (reconcile,)),
@@ -332,7 +336,6 @@ ELSEWHERE = {
         "what the other half of momo or a program of the system has printed",
     ),
     "daemon/core/webhooks/signature_check.py": "tests/core/webhooks/test_signature_check.py",
-    "daemon/api/lines/sources.py": "tests/api/lines/test_android_posts.py",
     "daemon/dash/pages/webhooks/rules.py": "tests/dash/test_webhooks.py",
     "daemon/dash/parts/listing.py": "tests/dash/test_forgery.py",
     "daemon/sender/connection.py": "tests/sender/test_transport.py",

@@ -7,6 +7,7 @@ parsed from a float.
 
 import json
 import zlib
+from collections.abc import AsyncIterator
 from typing import Any, Final
 
 import msgspec
@@ -33,14 +34,27 @@ async def read_object(scope: Scope, receive: Receive) -> dict[str, Any]:
     return parse(await _read(scope, receive))
 
 
-async def read_bytes(scope: Scope, receive: Receive, limit: int = BODY_BYTES_MAX) -> bytes:
-    """Return the body as sent, for a signature; `parse` reads it afterwards.
+async def read_pieces(scope: Scope, receive: Receive, most: int) -> AsyncIterator[bytes]:
+    """Return the body as it comes, at most so many bytes.
 
     Raises:
-        Refusal: PAYLOAD_TOO_LARGE.
+        Refusal: PAYLOAD_TOO_LARGE; the connection is closed.
         ClientGoneError: The connection ended first.
     """
-    return await _read(scope, receive, limit)
+    length = header(scope, b"content-length") or "0"
+    if len(length) > 7 or int(length) > most:
+        raise Refusal(ErrorCode.PAYLOAD_TOO_LARGE, headers=_CLOSE)
+    while True:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            raise ClientGoneError
+        part: bytes = message.get("body", b"")
+        most -= len(part)
+        if most < 0:
+            raise Refusal(ErrorCode.PAYLOAD_TOO_LARGE, headers=_CLOSE)
+        yield part
+        if not message.get("more_body", False):
+            return
 
 
 async def read_large_object(scope: Scope, receive: Receive, limit: int) -> dict[str, Any]:
@@ -169,24 +183,16 @@ def _needs_json(scope: Scope) -> None:
 
 async def _read(scope: Scope, receive: Receive, limit: int = BODY_BYTES_MAX) -> bytes:
     length = header(scope, b"content-length") or "0"
-    if len(length) > 7 or int(length) > DISCARD_BYTES_MAX:
-        raise Refusal(ErrorCode.PAYLOAD_TOO_LARGE, headers=_CLOSE)
-    if int(length) > limit and header(scope, b"expect") is not None:
+    if header(scope, b"expect") is not None and (len(length) > 7 or int(length) > limit):
         # The client waits for `100 Continue`, so the body is not sent yet and does not have to be discarded.
         raise Refusal(ErrorCode.PAYLOAD_TOO_LARGE, headers=_CLOSE)
     body, size = b"", 0
-    while True:
-        message = await receive()
-        if message["type"] == "http.disconnect":
-            raise ClientGoneError
-        part: bytes = message.get("body", b"")
+    async for part in read_pieces(scope, receive, DISCARD_BYTES_MAX):
         size += len(part)
         body = body + part if size <= limit else b""
-        more = message.get("more_body", False)
-        if size > limit and (not more or size > DISCARD_BYTES_MAX):
-            raise Refusal(ErrorCode.PAYLOAD_TOO_LARGE, headers=_CLOSE)
-        if not more:
-            return body
+    if size > limit:
+        raise Refusal(ErrorCode.PAYLOAD_TOO_LARGE, headers=_CLOSE)
+    return body
 
 
 def _bad(why: str) -> Refusal:

@@ -9,14 +9,12 @@ import hashlib
 import hmac
 import json
 import re
-from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, tzinfo
 from enum import StrEnum
 from typing import Any, Final, Protocol, runtime_checkable
 
 from msgspec import Struct
 
-from daemon.core.errors import MomoError
 from daemon.core.limits import MINUTE_US, SECOND_US
 from parsers.times import to_us
 
@@ -28,12 +26,14 @@ SLOTS_MAX: Final = 8
 SENDER_CHARACTERS_MAX: Final = 64
 UNREADABLE_SENDER: Final = "?post"
 BODY_BYTES_MAX: Final = 256 * 1024
-"""Of a post: a batch of 100 long SMS. The app would repeat a larger one for two days, whatever the answer."""
-MESSAGES_MAX: Final = 200
-"""In one post; the app puts at most 100 into a batch."""
+"""What is read of a post: a batch of 100 long SMS."""
+POST_BYTES_MAX: Final = 8 * 1024 * 1024
+"""Of a post that is answered. The app repeats a refused one for two days, so of one that is not read the begin is kept."""
 _RECEIVED: Final = "sms:received"
 _BATCH: Final = "sms:batch:received"
 _PING: Final = "system:ping"
+_EVENT: Final = re.compile(rb'"event"\s*:\s*"([^"\\]*)"')
+"""The kind of a post that is not read whole. In a text the quotes are escaped."""
 
 
 class PostFault(StrEnum):
@@ -62,10 +62,6 @@ class PostKind(StrEnum):
     MESSAGES = "messages"
     PING = "ping"
     OTHER = "other"
-
-
-class NotAPost(MomoError):
-    """A signed body does not have the form that the app documents; the text says where."""
 
 
 class AppMessage(Struct, frozen=True):
@@ -103,19 +99,24 @@ class PostedSource(Protocol):
     def name(self) -> str:
         """The name in the settings."""
 
-    async def check(
-        self, body: bytes, timestamp: str | None, signature: str | None
+    async def mac(self) -> hmac.HMAC | None:
+        """Return what takes the octets of a post, to check its signature; None without a key."""
+
+    def check(
+        self, mac: hmac.HMAC, timestamp: str | None, signature: str | None
     ) -> PostFault | None:
         """Return why a post is refused, None if it is genuine."""
 
-    async def receive(self, body: Mapping[str, Any]) -> PostVerdict:
-        """Take a genuine post; return when its messages are durable, or will not be."""
+    async def receive(self, body: bytes, *, whole: bool) -> PostVerdict:
+        """Take a genuine post, or its beginning; return when its messages are durable, or will not be."""
 
     def note_refused(self) -> None:
         """Count a post that is refused before its signature can be checked."""
 
-    def note_unreadable(self, count: int = 1) -> None:
-        """Count genuine posts that cannot be read."""
+
+def mac_of(key: bytes) -> hmac.HMAC:
+    """Return what takes the octets of a post that is signed with a key."""
+    return hmac.new(key, digestmod=hashlib.sha256)
 
 
 def sign(key: bytes, body: bytes, timestamp: str) -> str:
@@ -124,13 +125,12 @@ def sign(key: bytes, body: bytes, timestamp: str) -> str:
 
 
 def fault_of(
-    key: bytes, body: bytes, timestamp: str | None, signature: str | None, now_us: int | None
+    mac: hmac.HMAC, timestamp: str | None, signature: str | None, now_us: int | None
 ) -> PostFault | None:
     """Return why a post is refused, None if the app signed it now.
 
     Args:
-        key: The signing key of the source.
-        body: The body as received.
+        mac: That of the source's key, which has taken the body.
         timestamp: The header `X-Timestamp`.
         signature: The header `X-Signature`.
         now_us: The time; None if our clock is not trusted. A repeated post has no effect, so a wrong clock of ours
@@ -140,44 +140,64 @@ def fault_of(
         return PostFault.UNSIGNED
     if not re.fullmatch(r"[0-9]{1,12}", timestamp, re.ASCII):
         return PostFault.FORGED
-    wanted = sign(key, body, timestamp)
-    if not hmac.compare_digest(wanted.encode(), signature.lower().encode("utf-8", "replace")):
+    mac.update(timestamp.encode())
+    if not hmac.compare_digest(
+        mac.hexdigest().encode(), signature.lower().encode("utf-8", "replace")
+    ):
         return PostFault.FORGED
     if now_us is not None and abs(int(timestamp) * SECOND_US - now_us) > WINDOW_US:
         return PostFault.STALE
     return None
 
 
-def read_post(body: Mapping[str, Any], zone: tzinfo) -> AppPost:
-    """Parse the body of a post.
+def read_post(body: bytes, zone: tzinfo, *, whole: bool = True) -> AppPost:
+    """Read a post. What has no known form is kept as it came, because the app repeats for days what is refused.
 
     Args:
-        body: The parsed body.
+        body: The octets, or the first of them. One odd character in one SMS does not make the others unreadable.
         zone: The zone of times without one, which old versions of the app send.
-
-    Raises:
-        NotAPost: It is not known what it is about. A message of an unknown form is kept as it came.
+        whole: Whether these are all octets.
     """
-    event, payload = body.get("event"), body.get("payload")
-    if event == _PING:
-        return AppPost(PostKind.PING)
-    if event == _RECEIVED:
-        return _messages([payload], zone)
+    text = body.decode("utf-8-sig", "replace")
+    try:
+        read = _read(json.loads(text, strict=False), zone) if whole else _read_begin(body)
+        if read is not None:
+            return read
+    except (ValueError, RecursionError):
+        pass
+    kept = AppMessage(UNREADABLE_SENDER, text, None, None)
+    return AppPost(PostKind.MESSAGES, (kept,), 1)
+
+
+def _read(body: Any, zone: tzinfo) -> AppPost | None:
+    """Return a post that was parsed; None if it is not known what it is about."""
+    event, payload = (
+        (body.get("event"), body.get("payload")) if isinstance(body, dict) else (None, None)
+    )
+    if event not in (_RECEIVED, _BATCH):
+        kind = PostKind.PING if event == _PING else PostKind.OTHER
+        return AppPost(kind) if isinstance(event, str) else None
+    listed: Any = [payload]
     if event == _BATCH:
         listed = payload.get("messages") if isinstance(payload, dict) else None
-        if not isinstance(listed, list) or len(listed) > MESSAGES_MAX:
-            raise NotAPost(f"payload.messages is no list of at most {MESSAGES_MAX} messages")
-        return _messages(listed, zone)
-    if not isinstance(event, str):
-        raise NotAPost("event is no text")
-    return AppPost(PostKind.OTHER)
+        if not isinstance(listed, list):
+            return None
+    read = [_message(each, zone) for each in listed]
+    found = [one or _raw(each) for one, each in zip(read, listed, strict=True)]
+    found.sort(key=lambda one: one.sent_at or 0)
+    return AppPost(PostKind.MESSAGES, tuple(found), read.count(None))
 
 
-def _messages(listed: Sequence[Any], zone: tzinfo) -> AppPost:
-    found = [(_message(each, zone) or _raw(each), _message(each, zone) is None) for each in listed]
-    found.sort(key=lambda each: each[0].sent_at or 0)
-    unreadable = sum(is_raw for _, is_raw in found)
-    return AppPost(PostKind.MESSAGES, tuple(message for message, _ in found), unreadable)
+def _read_begin(begin: bytes) -> AppPost | None:
+    """Return the kind of a post of which only the begin is known, unless it is about SMS."""
+    event = _EVENT.search(begin)
+    return None if event is None or event[1].startswith(b"sms:") else AppPost(PostKind.OTHER)
+
+
+def is_batch(begin: bytes) -> bool:
+    """Return whether a post of which only the begin is known has several SMS, which the app can post singly."""
+    event = _EVENT.search(begin)
+    return event is not None and event[1] == _BATCH.encode()
 
 
 def _message(payload: Any, zone: tzinfo) -> AppMessage | None:

@@ -7,7 +7,7 @@ password are known. Repeated messages change nothing: the same message always gi
 
 import asyncio
 import contextlib
-from collections.abc import Mapping
+import hmac
 from datetime import tzinfo
 from typing import Any, Final
 from zoneinfo import ZoneInfo
@@ -22,11 +22,12 @@ from daemon.core.lines.modem_health import ModemHealth
 from daemon.core.messages.android import (
     AppMessage,
     AppPost,
-    NotAPost,
     PostFault,
     PostKind,
     PostVerdict,
     fault_of,
+    is_batch,
+    mac_of,
     read_post,
 )
 from daemon.env import Env
@@ -157,20 +158,26 @@ class AndroidSource:
             for each in self._slots.values():
                 await each.gone()
 
-    async def check(
-        self, body: bytes, timestamp: str | None, signature: str | None
-    ) -> PostFault | None:
-        """Return why a post is refused, None if the app signed it.
+    async def mac(self) -> hmac.HMAC | None:
+        """Return what takes the octets of a post, to check its signature; None without a key.
 
         Raises:
             Unavailable: The key cannot be read now.
         """
-        key = await self._signing_key()
-        if key is None:
-            return PostFault.FORGED
+        sealed = await sealed_key(self._env, self.name)
+        if sealed is None:
+            return None
+        if self._key is None or self._key[0] != sealed:
+            self._key = (sealed, await unsealed(self._env, sealed))
+        return mac_of(self._key[1])
+
+    def check(
+        self, mac: hmac.HMAC, timestamp: str | None, signature: str | None
+    ) -> PostFault | None:
+        """Return why a post is refused, None if the app signed it."""
         times = self._env.times()
         now = None if times.doubt is not None else self._env.clock.now_us()
-        fault = fault_of(key, body, timestamp, signature, now)
+        fault = fault_of(mac, timestamp, signature, now)
         if fault is not None:
             self.note_refused()
         return fault
@@ -180,23 +187,17 @@ class AndroidSource:
         self._new.count += 1
         self._new.at_us = self._last_refused_us = self._env.clock.now_us()
 
-    async def receive(self, body: Mapping[str, Any]) -> PostVerdict:
-        """Take a post that the app signed; return only when its messages are durable, or will not be.
-
-        Raises:
-            NotAPost: It does not have the form that the app documents.
-        """
+    async def receive(self, body: bytes, *, whole: bool) -> PostVerdict:
+        """Take a post that the app signed, or its beginning; return when its messages are durable, or will not be."""
         now = self._env.clock.now_us()
         taken = self._rates.take(self.name, now)
         if taken is not None and not taken.allowed:
             return PostVerdict.TOO_MANY
-        try:
-            post = read_post(body, self._zone)
-        except NotAPost:
-            self.note_unreadable()
-            raise
+        post = read_post(body, self._zone, whole=whole)
         if post.unreadable:
-            self.note_unreadable(post.unreadable)
+            self._note_unreadable(post.unreadable)
+        if not whole and is_batch(body):
+            self._note_gap()  # the app is asked for its SMS one by one
         if post.kind is PostKind.MESSAGES and not self._sources:
             self._note_gap()
             return PostVerdict.NOT_NOW
@@ -249,8 +250,8 @@ class AndroidSource:
         await set_aside(self._env, self._log, self.worker, "an SMS of the app", error)
         return True
 
-    def note_unreadable(self, count: int = 1) -> None:
-        """Count posts that the app signed, and of which momo does not know the form."""
+    def _note_unreadable(self, count: int) -> None:
+        """Count what the app signed, and of which momo does not know the form."""
         self._new.count += count
         self._new.at_us = self._unreadable_us = self._env.clock.now_us()
         self._news.append(("source.unreadable", {"source": self.name, "count": count}))
@@ -268,14 +269,6 @@ class AndroidSource:
         """Return the slot; the first one if the app does not know it; None for a SIM that is not in the settings."""
         slot = min(self._slots) if message.slot is None else message.slot
         return slot if slot in self._sources else None
-
-    async def _signing_key(self) -> bytes | None:
-        sealed = await sealed_key(self._env, self.name)
-        if sealed is None:
-            return None
-        if self._key is None or self._key[0] != sealed:
-            self._key = (sealed, await unsealed(self._env, sealed))
-        return self._key[1]
 
     def _note_gap(self) -> None:
         now = self._env.clock.now_us()

@@ -45,7 +45,7 @@ def _sim(sim_key: str) -> str:
 _SIM: Final = _sim(":sim_key")
 _THE_PART: Final = f"sim = {_SIM} AND sha256 = :sha256"
 CANDIDATES_MAX: Final = 64
-"""Parts to look at for one part, the nearest in SMSC time."""
+"""Rival parts to look at for one part beside those of its message, the nearest in SMSC time."""
 PARTS_MISSING = "parts_missing"
 _PARTS_MISSING = f'["{PARTS_MISSING}"]'
 
@@ -237,7 +237,7 @@ def parts_like(
             **params,
             "sent_at": sent_at,
             **times,
-            "limit": CANDIDATES_MAX,
+            "limit": CANDIDATES_MAX + int(key["total"]),
             "sha256": bytes.fromhex(sha256),
         },
     )

@@ -70,6 +70,16 @@ async def after_six_seconds(shop: FakeShop) -> int:
     return await assemble_parts(shop.env)
 
 
+async def test_message_of_as_many_parts_as_there_can_be_is_put_together(shop: FakeShop) -> None:
+    pdus = encode_deliver("+233200000001", "long " * 7_800, STARTED, smsc=MTN_SMSC, reference=7)
+    assert len(pdus) == 255
+    await shop.read_pdus(pdus)
+    await after_six_seconds(shop)
+    assert [
+        len(one) for one in await shop.values("SELECT body FROM messages WHERE body <> ''")
+    ] == [39_000]
+
+
 async def test_one_part_for_each_reference_from_abroad_changes_nothing(shop: FakeShop) -> None:
     mine, theirs = await shop.request(), await shop.request()
     poison = [forged_end(theirs.svc_code, reference=number, smsc=FOREIGN) for number in range(256)]
