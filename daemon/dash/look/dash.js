@@ -148,8 +148,12 @@
   });
   // A chosen file fills the field that is posted, which without script is pasted into.
   document.addEventListener('change', function (event) {
-    var file = event.target.files && event.target.files[0], field = document.getElementById(event.target.getAttribute('data-into'));
-    if (file && field) { file.text().then(function (text) { field.value = text; }); }
+    var file = event.target.files && event.target.files[0], field = document.getElementById(event.target.getAttribute('data-into')), reader;
+    if (file && field && field.type === 'hidden') {
+      reader = new FileReader();
+      reader.onload = function () { field.value = reader.result; document.getElementById(field.id + '-name').value = file.name; };
+      reader.readAsDataURL(file);
+    } else if (file && field) { file.text().then(function (text) { field.value = text; }); }
   });
   document.addEventListener('visibilitychange', back);
   window.addEventListener('online', back);

@@ -1,6 +1,5 @@
 """Commands that write the shop's data to files, and compare it with the network's statement."""
 
-import csv
 import hashlib
 import json
 import os
@@ -39,7 +38,8 @@ from momo_cli.text import at, clean
 from momo_cli.times import stamp
 from parsers.money import render
 from parsers.phone import read_phone
-from parsers.statement import FIELDS, Statement, read_statement, rows_of
+from parsers.statement import FIELDS, Statement, read_statement
+from parsers.statement_file import StatementFileError, rows_in
 
 _LEFT_BYTES: Final = 100_000_000
 """Free space, in bytes, that an export must leave; the daemon stops its backups at the same limit."""
@@ -262,7 +262,7 @@ _VIEW: Final = view_of(
 def import_(
     client: Client,
     terminal: Terminal,
-    file: str = argument("FILE.csv", "The statement, as CSV."),
+    file: str = argument("FILE.csv", "The statement, as CSV or Excel (.xlsx)."),
     line: str | None = option("NUMBER", "The merchant number of the statement."),
     columns: list[str] | None = option("--column", "FIELD=NAME", f"A column: {', '.join(FIELDS)}."),
     dry_run: bool = DRY_RUN,
@@ -288,12 +288,10 @@ def import_(
         if not equals or name not in FIELDS:
             raise usage(f"--column: {given!r}: write FIELD=NAME, FIELD one of {', '.join(FIELDS)}")
         named[name] = column
-    text = data.decode("utf-8-sig", "replace")
     try:
-        rows = rows_of(text)
-    except csv.Error as problem:
-        raise usage(f"{file}: not CSV ({problem})") from None
-    statement = read_statement(rows, named)
+        statement = read_statement(rows_in(data), named)
+    except StatementFileError as problem:
+        raise usage(f"{file}: {problem}") from None
     if statement.missing:
         there = ", ".join(name.strip() for name in statement.header if name.strip())[:300]
         wants = " ".join(f"--column {name}=NAME" for name in statement.missing)

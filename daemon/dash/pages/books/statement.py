@@ -3,7 +3,8 @@
 A statement never makes an order paid: only a message or a person does.
 """
 
-import csv
+import asyncio
+import base64
 import hashlib
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -22,10 +23,11 @@ from daemon.store.books import statement as store
 from daemon.store.books.statement import UnlistedPayment
 from daemon.store.engine import Reader
 from parsers.phone import read_phone
-from parsers.statement import Statement, StatementEntry, read_statement, rows_of
+from parsers.statement import Statement, StatementEntry, read_statement
+from parsers.statement_file import StatementFileError, rows_in
 
 BATCH: Final = 400
-CHARACTERS_MAX: Final = 1_000_000
+FILE_BYTES_MAX: Final = 1_000_000
 COLUMNS: Final = ("id", "amount", "time")
 MISSING_MAX: Final = 5_000
 SHOWN_MAX: Final = 500
@@ -56,8 +58,8 @@ async def show(visit: Visit) -> Shown:
 async def compare(visit: Visit) -> Outcome:
     """Compare the statement in the form, and note in the journal that it was done."""
     require(visit.caller, Operation.COMPARE_STATEMENT)
-    text = visit.form.get("statement", "").lstrip("\ufeff").replace("\r\n", "\n")
-    statement = _read(visit, text)
+    data = _file(visit)
+    statement = await _read(visit, data)
     number = read_phone(visit.form.get("line", ""))
     entries, zone = statement.entries, visit.words.zone
     # A printed time names no zone: it is one of the shop.
@@ -100,7 +102,7 @@ async def compare(visit: Visit) -> Outcome:
         if one.telco_id.upper() not in known and number in (None, one.line)
     ]
     counts = Counter(one.finding for one in differences)
-    digest = hashlib.sha256(text.encode()).hexdigest()
+    digest = hashlib.sha256(data).hexdigest()
     facts = {"line": number, "agrees": agree, **counts}
     result = {
         "entries": len(entries),
@@ -114,19 +116,31 @@ async def compare(visit: Visit) -> Outcome:
     return await _page(visit, result, differences[:SHOWN_MAX])
 
 
-def _read(visit: Visit, text: str) -> Statement:
+def _file(visit: Visit) -> bytes:
+    """Return the pasted text, else the chosen file, which the script puts into the form as a `data:` address."""
+    text = visit.form.get("statement", "")
+    if text.strip():
+        return text.encode()
+    try:
+        return base64.b64decode(visit.form.get("upload", "").partition(",")[2], validate=True)
+    except ValueError:
+        return b""
+
+
+async def _read(visit: Visit, data: bytes) -> Statement:
     """Read the statement of the form."""
-    if not text.strip() or len(text) > CHARACTERS_MAX:
-        visit.wrong("statement", "statement_none")
     named = {
         name: visit.form[f"column_{name}"].strip()
         for name in COLUMNS
         if visit.form.get(f"column_{name}", "").strip()
     }
+    if len(data) > FILE_BYTES_MAX:
+        visit.wrong("statement", "statement_is_long")
     try:
-        statement = read_statement(rows_of(text), named)
-    except csv.Error:
-        visit.wrong("statement", "statement_no_csv")
+        rows = await asyncio.to_thread(rows_in, data)
+    except StatementFileError as error:
+        visit.wrong("statement", f"statement_is_{error.why}")
+    statement = read_statement(rows, named)
     if statement.missing:
         there = ", ".join(name.strip() for name in statement.header if name.strip())[:300]
         for name in statement.missing:
@@ -168,6 +182,6 @@ async def _page(
         "columns": COLUMNS,
         "result": result,
         "shown": shown,
-        "most": CHARACTERS_MAX,
+        "most": FILE_BYTES_MAX,
     }
     return Shown("books/statement.html", values)

@@ -1,0 +1,124 @@
+"""Reading of a statement's file into rows of text: CSV in UTF-8 or UTF-16, or one sheet of Excel."""
+
+import csv
+import io
+import itertools
+import zipfile
+from datetime import datetime
+from typing import Any, Final
+
+from parsers.statement import rows_of
+
+UNPACKED_BYTES_MAX: Final = 20_000_000
+"""Of all parts of an Excel file; a year of a busy shop has a tenth of it."""
+ROWS_MAX: Final = 50_000
+COLUMNS_MAX: Final = 100
+WRONG: Final = {
+    "empty": "the file is empty",
+    "long": f"the file is too long: at most {ROWS_MAX:,} rows are read; export a shorter period",
+    "pdf": "this is a PDF, which has no columns: download the statement as CSV or Excel instead",
+    "latin": 'the file is not in UTF-8 but in an older encoding such as Latin-1: save it as "CSV UTF-8" or as Excel',
+    "binary": "the file is neither CSV nor Excel: download the statement as CSV or Excel",
+    "old_excel": "the file is of an old Excel or has a password: save it as .xlsx without a password",
+    "macros": "the file has macros, so it is not read: save it as .xlsx or CSV",
+    "formulas": "the file has formulas, which anybody can have written: download the statement again, or save it as CSV",
+    "sheets": "the file has more than one sheet with content: keep the one with the payments, or save it as CSV",
+    "broken": "the Excel file is damaged: download it again, or save it as CSV",
+}  # fmt: skip
+"""Why a file is refused, in a sentence with what to do."""
+
+
+class StatementFileError(ValueError):
+    """A file that is no statement; `why` is a key of `WRONG`, the text its sentence."""
+
+    def __init__(self, why: str) -> None:
+        super().__init__(WRONG[why])
+        self.why = why
+
+
+def rows_in(data: bytes) -> list[list[str]]:
+    """Return the rows of a file.
+
+    Raises:
+        StatementFileError: It is none that can be read.
+    """
+    if data.startswith(b"PK\x03\x04"):
+        return _excel_rows(data)
+    if b"%PDF-" in data[:1024]:
+        raise StatementFileError("pdf")
+    if data.startswith(b"\xd0\xcf\x11\xe0"):
+        raise StatementFileError("old_excel")
+    utf16 = data.startswith((b"\xff\xfe", b"\xfe\xff"))
+    if not utf16 and b"\0" in data:
+        raise StatementFileError("binary")
+    try:
+        text = data.decode("utf-16" if utf16 else "utf-8-sig")
+    except UnicodeDecodeError:
+        # Text in an older encoding has the usual signs and few others.
+        plain = sum(byte in b"\t\r\n" or 32 <= byte < 127 for byte in data)
+        raise StatementFileError("latin" if plain > 0.8 * len(data) else "binary") from None
+    if not text.strip():
+        raise StatementFileError("empty")
+    try:
+        return rows_of(text.replace("\r\n", "\n").replace("\r", "\n"))
+    except csv.Error:
+        raise StatementFileError("binary") from None
+
+
+def _excel_rows(data: bytes) -> list[list[str]]:
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as parts:
+            found = {part.filename: part.file_size for part in parts.infolist()}
+    except Exception as error:
+        raise StatementFileError("broken") from error
+    if "xl/workbook.xml" not in found:
+        raise StatementFileError("binary")
+    if any(name.endswith("vbaProject.bin") for name in found):
+        raise StatementFileError("macros")
+    # What a part says of its size is the most that is read of it.
+    if sum(found.values()) > UNPACKED_BYTES_MAX:
+        raise StatementFileError("long")
+    try:
+        return _sheet_rows(data)
+    except StatementFileError:
+        raise
+    except Exception as error:
+        # A damaged file ends in any error of the zip file, of the XML or of the reader.
+        raise StatementFileError("broken") from error
+
+
+def _sheet_rows(data: bytes) -> list[list[str]]:
+    import openpyxl  # noqa: PLC0415 -- only who compares an Excel file needs it
+
+    book = openpyxl.load_workbook(io.BytesIO(data), read_only=True, keep_links=False)
+    found: list[list[list[str]]] = []
+    for sheet in book.worksheets:
+        sheet.reset_dimensions()
+        rows, read = [], sheet.iter_rows(max_col=COLUMNS_MAX)
+        for row in itertools.islice(read, ROWS_MAX + 1):
+            if any(cell.data_type == "f" for cell in row):
+                raise StatementFileError("formulas")
+            rows.append([_text(cell.value) for cell in row])
+        while rows and not any(rows[-1]):
+            rows.pop()
+        if len(rows) > ROWS_MAX:
+            raise StatementFileError("long")
+        if rows:
+            found.append(rows)
+    if not found:
+        raise StatementFileError("empty")
+    if len(found) > 1:
+        raise StatementFileError("sheets")
+    return found[0]
+
+
+def _text(value: Any) -> str:
+    """Return the text of a cell as a statement in CSV has it."""
+    if value is None:
+        return ""
+    if isinstance(value, datetime):
+        return f"{value:%d-%m-%Y %H:%M:%S}"
+    if isinstance(value, float):
+        # Excel keeps 25.1 as the nearest binary fraction.
+        return str(int(value)) if value.is_integer() else f"{value:.2f}"
+    return str(value).strip()
