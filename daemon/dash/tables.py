@@ -107,7 +107,7 @@ ACTIONS: Final[tuple[Action, ...]] = (
     Action("/dash/login", None, account.log_in),
     Action("/dash/login/code", None, account.send_code),
     Action("/dash/logout", Op.OWN_ACCOUNT, account.log_out),
-    Action("/dash/till", Op.CREATE_TRANSACTION, till.make, "momo init AMOUNT --phone NUMBER"),
+    Action("/dash/till", Op.CREATE_TRANSACTION, till.make, "momo init AMOUNT"),
     Action("/dash/till/{id}/cancel", Op.CANCEL_TRANSACTION, till.cancel, "momo tx cancel {id}"),
     Action("/dash/payments/{id}/reconcile", Op.RECONCILE, payments.reconcile, "momo reconcile REF ID"),
     Action("/dash/transactions/{id}/cancel", Op.CANCEL_TRANSACTION, transactions.cancel, "momo tx cancel {id}"),

@@ -56,7 +56,9 @@ def headings(view: CheckoutView, words: Texts) -> Headings:
         "received": _money(view, view.received),
         "money": _money(view, view.difference),
     }
-    headline = words[view.screen].format(**money)
+    # Only of a short transaction, of which something was received, a further payment is checked.
+    second = view.screen is CheckoutScreen.CHECKING and view.received is not None
+    headline = words["second" if second else view.screen].format(**money)
     if view.screen is CheckoutScreen.PAID:
         money["money"] = money["received"]
     more = words[f"{view.screen}_more"].format(**money)

@@ -476,7 +476,8 @@ async def test_the_rest_of_a_short_order_is_seen_and_the_order_is_paid_once_it_i
     client = await api.client()
     assert "Send the rest to the same number" in (await client.get(page)).text
     rest = await orders.pay(order)
-    assert headline(await client.get(page)) == "The shop is checking a payment"
+    seen = "A second payment has been seen. The shop is checking it"
+    assert headline(await client.get(page)) == seen
     body = {"kind": "rest_received", "payment": rest}
     settled = await api.live.post(f"/v1/transactions/{order.reference}/settle", json=body)
     assert settled.status_code == 200, settled.text

@@ -8,7 +8,7 @@ from msgspec import UNSET, Meta, Struct, field
 from daemon.api.http.body import read_object
 from daemon.api.http.service import FIELD, Call, Reply, claim, once
 from daemon.api.openapi.describe import answer, described
-from daemon.core.access.callers import Caller
+from daemon.core.access.callers import Caller, CallerKind
 from daemon.core.errors import Refusal
 from daemon.core.inputs import HttpAnswer, Idempotency, InitializeRequest, Keep
 from daemon.core.json_values import compact, success
@@ -197,6 +197,12 @@ class InitializeBody(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
         )
 
 
+class CounterBody(InitializeBody, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """A payment request of the shop's own staff, whose customer stands at the counter: the number may be left out."""
+
+    phone_number: Annotated[str | None, marked(read="phone")] = None
+
+
 class InitializedMeta(Struct, frozen=True):
     """The `meta` of initialize."""
 
@@ -224,11 +230,16 @@ class InitializedMeta(Struct, frozen=True):
     idempotent=True,
 )
 async def initialize(call: Call) -> Reply:
-    """Create a transaction: a payment request with a payment code and a checkout page; 201."""
+    """Create a transaction: a payment request with a payment code and a checkout page; 201.
+
+    A session, and a caller on the Unix socket, may leave `phone_number` out: it is null until a receipt names one, and no SMS is
+    sent.
+    """
     body = await read_object(call.scope, call.receive)
     _refuse_secret_fields(body, call.caller)
     idempotency = claim(call, body, field=True)
-    request = read(InitializeBody, body)[0].request()
+    by_key = call.caller.kind is CallerKind.KEY
+    request = read(InitializeBody if by_key else CounterBody, body)[0].request()
     keep = keeping(call, idempotency)
 
     async def flow() -> Initialized:

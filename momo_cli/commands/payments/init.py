@@ -62,13 +62,15 @@ def init(
     wait: str | None = option("[=10m]", "Wait until it is paid."),
     qr: bool = flag("Show the checkout page as a QR code."),
 ) -> Answer:
-    """The customer types its code as the payment reference. AMOUNT is 12, 12.50 or "GHS 12.50". With --wait the command
+    """The customer types its code as the payment reference. AMOUNT is 12, 12.50 or "GHS 12.50". Without PHONE no SMS is sent, and
+    the receipt tells the number. With --wait the command
     ends when the transaction is paid: exit 0 paid, 6 underpaid or ended otherwise, 8 not paid in time, 7 the daemon was
     away for 30 s (a restart ends no wait); the transaction stays open: momo tx wait REF. The idempotency
     key of the call is written to the state folder (idem.ndjson) before the call: repeated with --idempotency-key, the
     call creates no second transaction.
 
     Examples:
+        momo init 12.50
         momo init 12.50 0244124567
         momo init 12.50 --phone 0244124567 --name "Kofi Boateng" --wait
         ref=$(momo init 12.50 --phone 0244124567 -o id)
@@ -76,7 +78,9 @@ def init(
         momo init 12.50 --phone 0244124567 --qr
     """
     value, currency = amount_of(amount)
-    phone_number = _one_phone(number, phone_number, value)
+    if number is not None and phone_number is not None:
+        raise usage("the customer's number is given twice, as PHONE and as --phone")
+    phone_number = phone_number or number
     given = {
         "amount": value,
         "phone_number": phone_number,
@@ -139,15 +143,6 @@ def init(
         terminal.note(line)
     paid, code = wait_for(client, row["reference"], goal=Goal.PAID, limit_s=wait_s, answered=True)
     return transaction_answer(paid, terminal, exit_code=code)
-
-
-def _one_phone(behind: str | None, flagged: str | None, amount: str) -> str:
-    """Return the customer's number, given either behind the amount or as `--phone`."""
-    if behind is not None and flagged is not None:
-        raise usage("the customer's number is given twice, as PHONE and as --phone")
-    if (found := flagged if behind is None else behind) is None:
-        raise usage("--phone is missing", f"momo init {amount} 0244124567", "momo init --help")
-    return found
 
 
 def _numbers(client: Client, terminal: Terminal) -> list[str] | None:

@@ -313,3 +313,17 @@ async def test_the_customer_is_told_every_number_in_use_and_no_other(api: FakeAp
     await api.live.patch(address, json=sim)
     assert (await api.live.delete(address)).status_code == 200
     assert await told(api.live) == [own]
+
+
+async def test_the_shops_own_staff_may_leave_the_number_out_and_a_key_may_not(api: FakeApi) -> None:
+    path, body = "/v1/transactions/initialize", {"amount": "12.50"}
+    made = await api.local.post(path, json=body)
+    assert made.status_code == 201, made.text
+    assert made.json()["data"]["payer_sms_sent"] is False
+    shown = await api.local.get(f"/v1/transactions/{made.json()['data']['reference']}")
+    assert shown.json()["data"]["payer"]["phone_number"] is None
+    for client in (api.live, api.test):
+        refused = await client.post(path, json=body)
+        assert refused.json()["error"]["details"][0]["field"] == "phone_number"
+    wrong = await api.local.post(path, json={**body, "phone_number": "12345"})
+    assert wrong.status_code == 422
