@@ -22,10 +22,9 @@ from daemon.core.shape import Offset, marked, page_size
 from daemon.flows.books import audit
 from daemon.flows.books.audit import note_statement
 from daemon.flows.upkeep import notices
-from daemon.steps.books.day_sheet import read_buckets, read_sheet
+from daemon.steps.books.day_sheet import read_rows, read_sheet
 from daemon.steps.books.statement import Finding, compared
 from daemon.store import shop
-from daemon.store.books import day_sheet as sheet_rows
 from daemon.store.books import exports
 from daemon.store.books.day_sheet import Period
 from daemon.store.books.exports import DeliveryRow, TablePage
@@ -57,7 +56,12 @@ class ReportQuery(Struct, frozen=True):
 
     limit: Annotated[int, page_size(REPORT_LIMIT_MAX)] = REPORT_LIMIT
     offset: Offset = 0
-    by: Literal["hour", "day", "payer"] | None = None
+    by: (
+        Literal[
+            "hour", "day", "week", "month", "weekday", "hour_of_day", "network", "maker", "payer"
+        ]
+        | None
+    ) = None
     recent: Annotated[int, page_size(RECENT_MAX, low=0)] = 0
     mode: Mode = Mode.LIVE
     branch: Annotated[str, Meta(max_length=40)] | None = None
@@ -78,7 +82,7 @@ class ReportQuery(Struct, frozen=True):
 async def get_report(call: Call) -> Reply:
     """Return the sheet of a local `date` (default today) or of the time from `from` to `to`, `to` excluded.
 
-    At a hub `branch` names one of its branches. With `by` (hour, day or payer) also rows by that; with `recent` also that many of the newest payments.
+    At a hub `branch` names one of its branches. With `by` also rows by that; a maker is who made the order; with `recent` also that many of the newest payments.
     """
     query = call.query
     asked = query.read(ReportQuery)
@@ -95,7 +99,8 @@ async def get_report(call: Call) -> Reply:
             local = asked.day or from_us(now).astimezone(zone).date()
             period = Period(*day_sheet.day(local, zone), mode, branch)
         found = read_sheet(reader, period, owner)
-        found["rows"] = _rows(reader, period, zone, by, limit, offset) if by else None
+        rows = read_rows(reader, period, zone, by, limit=limit, offset=offset) if by else None
+        found["rows"] = rows
         newest = payment_list.listed(
             reader, PaymentFilter(mode, branch=branch), limit=asked.recent
         )[0]
@@ -130,25 +135,6 @@ async def mail_report(call: Call) -> Reply:
         raise invalid([FieldError("to", "invalid", why)])
     await notices.queue_email(call.env, call.caller, mail.subject, mail.text)
     return ok({"queued": ["email"], "to": settings.to})
-
-
-def _rows(
-    reader: Reader, period: Period, zone: tzinfo, by: str, limit: int, offset: int
-) -> tuple[list[Json], int]:
-    if by == "payer":
-        payers, total = sheet_rows.by_payer(reader, period, limit=limit, offset=offset)
-        return [
-            {
-                "payer_phone": number,
-                "payer_name": name,
-                "currency": currency,
-                "count": count,
-                "amount": render(minor, currency),
-            }
-            for number, name, currency, count, minor in payers
-        ], total
-    rows = read_buckets(reader, period, zone, by)
-    return rows[offset : offset + limit], len(rows)
 
 
 def _recent(one: Listed, now: int) -> dict[str, Any]:

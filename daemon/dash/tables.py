@@ -86,6 +86,7 @@ PAGES: Final[tuple[Page, ...]] = (
 ACTIONS: Final[tuple[Action, ...]] = (
     Action("/dash/review/{id}/approve", Op.DECIDE_REVIEW, review.approve, "momo review approve {id}"),
     Action("/dash/review/{id}/reject", Op.DECIDE_REVIEW, review.reject, "momo review reject {id} --reason TEXT"),
+    Action("/dash/review/{id}/rest", Op.SETTLE, review.settle, "momo tx settle CODE rest --payment ID"),
     Action("/dash/review/{id}/undo", Op.DECIDE_REVIEW, review.undo, "momo review undo {id}"),
     Action("/dash/lines/{id}/name", Op.MANAGE_LINES, lines.name, "momo phones name MODEM NAME"),
     Action("/dash/lines/{id}/assign", Op.MANAGE_LINES, lines.assign, "momo lines update NUMBER --sim {id}"),

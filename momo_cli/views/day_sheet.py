@@ -32,6 +32,7 @@ _KINDS: Final = (
     ("rest", "Rest of short ones"),
     ("reversed", "Taken back by the network"),
 )
+_OPEN: Final = (("short", "owed"), ("over", "to_give_back"))
 _SETTLED: Final = {
     "rest_received": "Settled: the rest came",
     "waived": "Settled: waived",
@@ -52,14 +53,14 @@ SHEET_VIEW: Final = view_of(
 
 
 def view_by(by: str, **_: object) -> View:
-    """Return the view of rows by line, hour, day or payer."""
+    """Return the view of rows by line, payer, network, maker or time."""
     if by == "line":
         return SHEET_VIEW
     names = ("payer_name", "payer_phone") if by == "payer" else (by,)
     heads = (
         (Head("PAYER", lambda row, _: payer_text(row["payer_name"], row["payer_phone"]) or "—"),)
         if by == "payer"
-        else (Head(by.upper(), lambda row, _: clean(row[by])),)
+        else (Head(by.replace("_", " ").upper(), lambda row, _: clean(row[by]) or "no order"),)
     )
     return view_of(
         *map(Field, names),
@@ -237,6 +238,7 @@ def sheet_answer(reply: Reply, client: Client, terminal: Terminal, by: str) -> A
         notes=[*(f"! {what}" for what in wrong), *held] if terminal.human else (),
         next=[
             *_unmatched(data, client, terminal),
+            *_unsettled(data),
             *(["momo review list"] if held else []),
             *(["momo lines"] if wrong else []),
         ],
@@ -307,6 +309,14 @@ def _unmatched(data: Row, client: Client, terminal: Terminal) -> list[str]:
         return [f"momo review list{of_branch}"]
     sandbox = " --sandbox" if data.get("test") else ""
     return [f"momo tx list --origin open {_window(data, terminal)}{of_branch}{sandbox}"]
+
+
+def _unsettled(data: Row) -> list[str]:
+    """Return the command that lists what is owed or to give back, if the sheet counts any."""
+    every = [sheet["all"] for sheet in data.get("sheets") or ()]
+    open_ = {one[kind][name] for one in every for kind, name in _OPEN} - {"0.00"}
+    sandbox = " --sandbox" if data.get("test") else ""
+    return [f"momo tx list --unsettled{sandbox}"] if open_ and not data.get("branch") else []
 
 
 def _window(data: Row, terminal: Terminal) -> str:

@@ -538,6 +538,7 @@ STATUS: dict[str, Any] = {
         "paid": {"count": 42, "amount": "3118.50", "currency": "GHS"},
         "short": {"count": 0},
         "review": 1,
+        "unsettled": 0,
         "waiting": 3,
     },
     "endpoints": [{**ENDPOINT, "queued": 0}],

@@ -18,6 +18,8 @@ ALSO_UNIQUE: Final = frozenset(
         "n.expires_at DESC, n.transaction_id DESC",
         # The columns that the rows are grouped by.
         "total DESC, p.payer_phone, MAX(p.payer_name), p.currency",
+        "total DESC, p.provider, MAX(CAST(NULL AS TEXT)), p.currency",
+        "total DESC, e.actor, MAX(CAST(NULL AS TEXT)), p.currency",
     }
 )
 _TOKEN: Final = re.compile(r"'(?:[^']|'')*'|[(),]|[:\w.]+|\S")

@@ -120,7 +120,7 @@ RARE: dict[str, Job] = {
     "unseen notices": of(notices.page, unseen=True, **PAGE),
 }
 """The lists that return a total."""
-BY_PERIOD = {"by_payer"}
+BY_PERIOD = {"by_group"}
 """A report adds up its period."""
 
 

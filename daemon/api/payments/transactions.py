@@ -110,6 +110,10 @@ class TransactionsQuery(Struct, frozen=True):
         sample(EXAMPLE, "continue after this reference, independent of new transactions"),
         marked(then=_after),
     ] = None
+    unsettled: Annotated[
+        bool,
+        sample(True, "only short or overpaid ones that are not settled: owed, or to give back"),
+    ] = False
     branch: shape.BranchFilter = None
 
 
@@ -150,6 +154,7 @@ async def list_transactions(call: Call) -> Reply:
         search=asked.search,
         sort=asked.sort,
         after=asked.after,
+        unsettled=asked.unsettled,
         branch=asked.branch,
     )
     now = call.env.times().lower_bound_us

@@ -29,8 +29,10 @@ from daemon.store import shop
 from daemon.store.books import day_sheet
 from daemon.store.engine import Reader
 from daemon.store.messages import messages
+from daemon.store.payments import transaction_list
 from daemon.store.upkeep import backup, inspect, notices
 from daemon.store.webhooks import delivery_log, endpoints
+from daemon.wire import Mode
 from daemon.wire import VERSION, TransactionStatus
 from parsers.money import render
 from parsers.times import to_us
@@ -162,7 +164,8 @@ def _read(reader: Reader, now: int, conditions: Sequence[ModemHealth]) -> dict[s
         "today": _today(
             day_sheet.today(
                 reader, midnight(now, UTC if owner is None else ZoneInfo(owner.timezone)), now
-            )
+            ),
+            sum(count for count, _ in transaction_list.unsettled(reader, Mode.LIVE).values()),
         ),
         "endpoints": [
             QueuedEndpoint.of(endpoint, queued=waiting.get(endpoint.id, 0))
@@ -177,7 +180,7 @@ def _read(reader: Reader, now: int, conditions: Sequence[ModemHealth]) -> dict[s
     }
 
 
-def _today(day: day_sheet.Today) -> dict[str, Any]:
+def _today(day: day_sheet.Today, unsettled: int) -> dict[str, Any]:
     counts: dict[str, Any] = {}
     for status, word in _COUNTED.items():
         entries = {
@@ -187,7 +190,12 @@ def _today(day: day_sheet.Today) -> dict[str, Any]:
         if len(entries) == 1:
             currency, (_, minor) = entries.popitem()
             counts[word] |= {"amount": render(minor, currency), "currency": currency}
-    return {**counts, "review": day.review, "waiting": day.waiting}
+    return {
+        **counts,
+        "review": day.review,
+        "unsettled": unsettled,
+        "waiting": day.waiting,
+    }
 
 
 def _database(env: Env, schema: int | None, size: int | None) -> dict[str, Any]:

@@ -6,7 +6,7 @@ about these. It uses no payments, so a payment without money in the wallet, or m
 """
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date, datetime, timedelta, tzinfo
 from enum import StrEnum
 from typing import Annotated, Final
@@ -271,12 +271,26 @@ class Bucket(Struct, frozen=True):
     amount_minor: int
 
 
+WEEKDAYS: Final = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+BY_TIME: Final[Mapping[str, Callable[[datetime], str]]] = {
+    "hour": lambda at: f"{at:%Y-%m-%d %H}:00",
+    "day": lambda at: f"{at:%Y-%m-%d}",
+    "week": lambda at: f"{at - timedelta(days=at.weekday()):%Y-%m-%d}",
+    "month": lambda at: f"{at:%Y-%m}",
+    "weekday": lambda at: WEEKDAYS[at.weekday()],
+    "hour_of_day": lambda at: f"{at:%H}:00",
+}
+"""The times that money is added up by, and the name of each in local time; a week has the name of its Monday."""
+HOURLY: Final = ("hour", "hour_of_day")
+BY: Final = (*BY_TIME, "network", "maker", "payer")
+"""Everything that the money of a period is added up by; the maker is who made the order."""
+
+
 def buckets(rows: Iterable[Bucket], by: str, zone: tzinfo) -> list[Json]:
-    """Return the rows by hour or by day, oldest first; rows of one hour that a change of the clocks split are joined."""
+    """Return the rows by a time of `BY_TIME`, oldest first, of a recurring one from the first; rows of one name are joined."""
     found: dict[tuple[str, str], Bucket] = {}
     for row in rows:
-        local = from_us(row.at).astimezone(zone)
-        name = f"{local:%Y-%m-%d %H}:00" if by == "hour" else f"{local:%Y-%m-%d}"
+        name = BY_TIME[by](from_us(row.at).astimezone(zone))
         before = found.get((name, row.currency))
         if before is not None:
             row = Bucket(  # noqa: PLW2901 -- joined with the row before
@@ -294,5 +308,9 @@ def buckets(rows: Iterable[Bucket], by: str, zone: tzinfo) -> list[Json]:
             "count": row.count,
             "amount": render(row.amount_minor, currency),
         }
-        for (name, currency), row in found.items()
+        for (name, currency), row in sorted(found.items(), key=lambda one: _place(one[0][0]))
     ]
+
+
+def _place(name: str) -> str | int:
+    return WEEKDAYS.index(name) if name in WEEKDAYS else name

@@ -26,7 +26,11 @@ PER_PAGE: Final = 50
 CSV_ROWS_MAX: Final = 10_000
 COUNTED_MAX: Final = 10_000
 """So many rows are counted in some milliseconds."""
+SUMMED_MAX: Final = 2_000
+"""So many transactions are added up in some milliseconds."""
 SEARCH_CHARACTERS_MAX: Final = 100
+PAGES_BACK_MAX: Final = 20
+"""So many pages of a list one can go back, one at a time; the address names where each began."""
 _FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
 Row = TypeVar("Row")
 
@@ -93,7 +97,8 @@ class Listing(Struct, Generic[Row], frozen=True):
         chosen: The option of each.
         search: The text in the search field; None if the list has no search.
         days: The days in the two fields of the filter; None if the list has no days.
-        first: Address of the first page; "" on it.
+        first: Address of the first page; "" on it, and where the page before is the first.
+        newer: Address of the page before; "" on the first one.
         older: Address of the next page; "" on the last one.
         file: Address of the CSV; "" if the user may not export.
         filtered: Something is filtered.
@@ -109,6 +114,7 @@ class Listing(Struct, Generic[Row], frozen=True):
     search: str | None
     days: tuple[str, str] | None
     first: str
+    newer: str
     older: str
     file: str
     filtered: bool
@@ -203,6 +209,14 @@ class ListPage(Struct, Generic[Row], frozen=True):
             query = urlencode({**kept, **more})
             return f"{visit.path}?{query}" if query else visit.path
 
+        back = visit.query.get("back", "").split(",") if visit.query.get("back") else []
+        here = [*back, asked.after] if asked.after else []
+        newer = {"after": back[-1]} if back else {}
+        if back[:-1]:
+            newer["back"] = ",".join(back[:-1])
+        older = {"after": str(last)}
+        if here:
+            older["back"] = ",".join(here[-PAGES_BACK_MAX:])
         found = Listing(
             visit.path,
             rows,
@@ -210,8 +224,9 @@ class ListPage(Struct, Generic[Row], frozen=True):
             asked.chosen,
             (asked.search or "") if self.searched else None,
             (visit.query.get("from", ""), visit.query.get("to", "")) if self.dated else None,
-            address() if asked.after else "",
-            "" if last is None else address(after=str(last)),
+            address() if back else "",
+            address(**newer) if asked.after else "",
+            "" if last is None else address(**older),
             address(**{"as": "csv"}) if visit.may(Operation.EXPORT) else "",
             filtered=bool(kept),
             chips=_chips(visit, address) if self.dated else (),

@@ -1,7 +1,7 @@
 """One transaction for a page: the facts of its checkout page, its state in one word, its time left, its QR code."""
 
 from collections.abc import Mapping, Sequence
-from typing import Final
+from typing import Final, NoReturn
 
 from msgspec import Struct
 
@@ -45,6 +45,11 @@ TONES: Final = {
     "cancelled": "calm",
     "reversed": "bad",
 }
+
+
+_NOT_SETTLED: Final = frozenset(
+    {ErrorCode.NOT_SETTLEABLE, ErrorCode.ALREADY_SETTLED, ErrorCode.VALIDATION_ERROR}
+)
 
 
 class CustomerOrder(Struct, frozen=True):
@@ -129,6 +134,16 @@ def time_left(visit: Visit, at_us: int) -> str:
     if gone >= HOUR_US:
         return visit.words.number("left_hours", (gone + HOUR_US // 2) // HOUR_US)
     return visit.words.number("left_minutes", max(1, -(-gone // MINUTE_US)))
+
+
+def refuse_settlement(visit: Visit, refusal: Refusal) -> NoReturn:
+    """Say on the page why nothing was settled."""
+    if refusal.code in _NOT_SETTLED:
+        visit.wrong("", "not_settleable")
+    key = f"reconcile_{refusal.code.lower()}"
+    if refusal.code is ErrorCode.TRANSACTION_NOT_FOUND or not visit.words.has(key):
+        raise refusal
+    visit.wrong("payment", key)
 
 
 def masked(visit: Visit, entries: Sequence[Json]) -> list[Json]:

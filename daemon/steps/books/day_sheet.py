@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from datetime import tzinfo
-from typing import Final
 
 from msgspec.structs import replace
 
@@ -11,12 +10,12 @@ from daemon.core.books.day_sheet import Bucket, MoneyKind, Wallet, WalletSums
 from daemon.core.json_values import Json, timestamp
 from daemon.core.limits import DAY_US, HOUR_US
 from daemon.core.model import Shop
+from daemon.core.names import network_of
 from daemon.store.books import day_sheet as sheet_rows
 from daemon.store.books.day_sheet import Period
 from daemon.store.engine import Reader
 from daemon.wire import Mode
-
-_SIZES: Final = {"hour": HOUR_US, "day": DAY_US}
+from parsers.money import render
 
 
 def read_sheet(reader: Reader, period: Period, owner: Shop | None) -> Json:
@@ -76,15 +75,40 @@ def read_totals(reader: Reader, period: Period, zone: tzinfo) -> tuple[list[Json
     return sheets, day_sheet.buckets(hours, "hour", zone)
 
 
+def read_rows(
+    reader: Reader, period: Period, zone: tzinfo, by: str, *, limit: int, offset: int = 0
+) -> tuple[list[Json], int]:
+    """Return one page of the money of a period by something of `daemon.core.books.day_sheet.BY`, and the number of rows."""
+    if by in day_sheet.BY_TIME:
+        rows = read_buckets(reader, period, zone, by)
+        return rows[offset : offset + limit], len(rows)
+    found, total = sheet_rows.by_group(reader, period, by, limit=limit, offset=offset)
+
+    def named(key: str | None, name: str | None) -> Json:
+        if by == "payer":
+            return {"payer_phone": key, "payer_name": name}
+        return {by: network_of(key) if by == "network" and key else key}
+
+    return [
+        {
+            **named(key, name),
+            "currency": currency,
+            "count": count,
+            "amount": render(minor, currency),
+        }
+        for key, name, currency, count, minor in found
+    ], total
+
+
 def read_buckets(reader: Reader, period: Period, zone: tzinfo, by: str) -> list[Json]:
-    """Return the money of a period by `hour` or `day` of a time zone, oldest first."""
+    """Return the money of a period by a time of `daemon.core.books.day_sheet.BY_TIME`, oldest first."""
     found = [
         bucket
         for span in day_sheet.spans(period.since, period.until, zone)
         for bucket in sheet_rows.by_time(
             reader,
             replace(period, since=span.since, until=span.until),
-            size=_SIZES[by],
+            size=HOUR_US if by in day_sheet.HOURLY else DAY_US,
             offset=span.offset,
         )
     ]

@@ -204,23 +204,46 @@ def by_time(reader: Reader, period: Period, *, size: int, offset: int) -> list[B
     return [Bucket(row[0] * size - offset, row[1], int(row[2]), int(row[3])) for row in rows]
 
 
-def by_payer(
-    reader: Reader, period: Period, *, limit: int, offset: int
-) -> tuple[list[tuple[str | None, str | None, str, int, int]], int]:
-    """Return one page of (number, name, currency, count, minor units), largest sum first, and the number of payers.
+_GROUPS: Final = {
+    "payer": (
+        "p.payer_phone",
+        "p.payer_name",
+        "CASE WHEN p.payer_phone IS NULL THEN p.payer_name END",
+        "",
+    ),
+    "network": ("p.provider", "CAST(NULL AS TEXT)", "p.provider", ""),
+    "maker": (
+        "e.actor",
+        "CAST(NULL AS TEXT)",
+        "e.actor",
+        (
+            "LEFT JOIN transactions t ON t.payment_seq = p.seq LEFT JOIN transactions o ON o.id = t.settles "
+            "LEFT JOIN events e ON e.type = 'transaction.created' AND e.transaction_seq = COALESCE(o.seq, t.seq)"
+        ),
+    ),
+}
+"""By what money is grouped: its key, the name beside it, what else tells two groups apart, and the tables for it."""
 
-    Payers are distinguished by number, and by name if the network gives no number.
+
+def by_group(
+    reader: Reader, period: Period, by: str, *, limit: int, offset: int
+) -> tuple[list[tuple[str | None, str | None, str, int, int]], int]:
+    """Return one page of (key, name, currency, count, minor units), largest sum first, and the number of groups.
+
+    Payers are distinguished by number, and by name if the network gives no number. The maker is who made the order; a payment that
+    settles an order counts for the maker of that one.
     """
+    key, name, apart, joined = _GROUPS[by]
     grouped = (
-        f"FROM money x JOIN payments p ON p.seq = x.payment_seq WHERE NOT ({_DOUBTED}) "
-        "GROUP BY p.payer_phone, CASE WHEN p.payer_phone IS NULL THEN p.payer_name END, p.currency"
+        f"FROM money x JOIN payments p ON p.seq = x.payment_seq {joined} WHERE NOT ({_DOUBTED}) "
+        f"GROUP BY {key}, {apart}, p.currency"
     )
     total = reader.value(
         f"{_money(period)} SELECT COUNT(*) FROM (SELECT 1 {grouped}) g", period.params()
     )
     rows = reader.all(
-        f"{_money(period)} SELECT p.payer_phone, MAX(p.payer_name), p.currency, COUNT(*), SUM(p.amount_minor) AS total "
-        f"{grouped} ORDER BY total DESC, p.payer_phone, MAX(p.payer_name), p.currency LIMIT :limit OFFSET :offset",
+        f"{_money(period)} SELECT {key}, MAX({name}), p.currency, COUNT(*), SUM(p.amount_minor) AS total "
+        f"{grouped} ORDER BY total DESC, {key}, MAX({name}), p.currency LIMIT :limit OFFSET :offset",
         period.params(limit=limit, offset=offset),
     )
     return [(row[0], row[1], row[2], int(row[3]), int(row[4])) for row in rows], int(total)

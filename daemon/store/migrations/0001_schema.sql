@@ -604,6 +604,8 @@ CREATE TABLE transactions (
 ) STRICT;
 CREATE UNIQUE INDEX transactions_settled_once ON transactions (settles) WHERE settles IS NOT NULL;
 CREATE INDEX transactions_settled ON transactions (mode, settled_at) WHERE settled_at IS NOT NULL;
+CREATE INDEX transactions_unsettled ON transactions (mode, origin, status, created_at, seq)
+    WHERE merged_into IS NULL AND settled_at IS NULL AND reversed_at IS NULL AND branch_id IS NULL AND status IN ('PARTIAL', 'OVERPAID');
 CREATE UNIQUE INDEX transactions_one_per_payment ON transactions (payment_seq) WHERE payment_seq IS NOT NULL;
 CREATE UNIQUE INDEX transactions_one_per_held_payment ON transactions (held_payment_seq)
     WHERE held_payment_seq IS NOT NULL;

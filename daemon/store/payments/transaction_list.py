@@ -154,6 +154,12 @@ def _escaped(text: str) -> str:
     return text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
 
 
+UNSETTLED: Final = (
+    "t.merged_into IS NULL AND t.settled_at IS NULL AND t.reversed_at IS NULL AND t.branch_id IS NULL "
+    "AND t.status IN ('PARTIAL', 'OVERPAID')"
+)
+"""The condition of a short or overpaid transaction that counts as owed; the index `transactions_unsettled` has the same words."""
+_SETTLED: Final = (TransactionStatus.PARTIAL, TransactionStatus.OVERPAID)
 Found = tuple[Transaction, Payment | None]
 """A transaction and the payment that verified it."""
 JOINED: Final = "transactions t LEFT JOIN payments p ON p.seq = t.payment_seq"
@@ -177,6 +183,7 @@ class TransactionFilter(Struct, frozen=True):
         sort: `newest`, `oldest`, `largest` or `smallest` first (by the requested, else the received amount).
         after: UUID of the transaction after which the page starts.
         ended: Leave out those that wait for their payment; for a list without `status`.
+        unsettled: Only short or overpaid ones that this shop may still settle.
     """
 
     mode: Mode | None = None
@@ -189,6 +196,7 @@ class TransactionFilter(Struct, frozen=True):
     sort: str = "newest"
     after: str | None = None
     ended: bool = False
+    unsettled: bool = False
     branch: str | None = None
     """At a hub, the name of a branch; None lists all of them."""
 
@@ -353,7 +361,7 @@ def found_by(reader: Reader, sql: str, params: dict[str, Any]) -> list[Found]:
 def _total(reader: Reader, asked: _Asked) -> int:
     wanted = asked.wanted
     narrow = (wanted.since, wanted.until, wanted.phone_number, wanted.search, wanted.branch)
-    if narrow == (None,) * len(narrow):
+    if narrow == (None,) * len(narrow) and not wanted.unsettled:
         return _kept_total(reader, wanted, asked.params)
     whole = replace(asked, wanted=replace(wanted, sort="newest", after=None))
     return reader.count(f"SELECT COUNT(*) FROM ({_keys(whole, 'DESC')}) keys", asked.params)
@@ -462,6 +470,8 @@ def _narrowed(wanted: TransactionFilter) -> Iterator[str]:
 
 def _statuses(wanted: TransactionFilter) -> list[list[str]]:
     status = wanted.status
+    if wanted.unsettled:
+        return [[f"t.status = '{one}'", UNSETTLED] for one in _SETTLED if status in {None, one}]
     if status is None:
         overdue = ["t.status = 'PENDING'", "t.expires_at <= :now"]
         return [["t.status <> 'PENDING'"], overdue] if wanted.ended else [[]]
@@ -530,6 +540,37 @@ def events_with_transactions(
             known[key] = by_id(reader, key, None)
         joined.append((event, None if key is None else known[key]))
     return joined
+
+
+def unsettled(reader: Reader, mode: Mode) -> dict[tuple[TransactionStatus, str], tuple[int, int]]:
+    """Return by status and currency how many transactions count as owed or to give back, and their sum."""
+    rows = reader.all(
+        "SELECT t.status, t.currency, COUNT(*), SUM(ABS(t.expected_minor - p.amount_minor)) FROM transactions t "
+        "CROSS JOIN payments p WHERE p.seq = t.payment_seq AND t.mode = :mode AND t.origin = 'request' "
+        f"AND {UNSETTLED} GROUP BY t.status, t.currency",
+        {"mode": mode},
+    )
+    return {(TransactionStatus(row[0]), str(row[1])): (int(row[2]), int(row[3])) for row in rows}
+
+
+def amounts(reader: Reader, wanted: TransactionFilter, *, now: int, most: int) -> dict[str, int]:
+    """Return by currency what was asked for in the transactions that the filter leaves; {} if these are more than `most`."""
+    found: dict[str, int] = {}
+    if wanted.search is not None:
+        rows, total = transactions(reader, wanted, now=now, limit=most, offset=0)
+        for transaction, _ in rows if total <= most else ():
+            before = found.get(transaction.currency, 0)
+            found[transaction.currency] = before + (transaction.expected_minor or 0)
+        return found
+    whole = _Asked(wanted, None, _parameters(wanted, None, now) | {"most": most + 1})
+    rows_ = reader.all(
+        "SELECT t.currency, COUNT(*), SUM(t.expected_minor) FROM "
+        f"({_keys(whole, 'DESC')} LIMIT :most) k JOIN transactions t ON t.seq = k.seq GROUP BY t.currency",
+        whole.params,
+    )
+    if sum(int(row[1]) for row in rows_) > most:
+        return {}
+    return {str(row[0]): int(row[2]) for row in rows_}
 
 
 _MADE: Final = (

@@ -28,6 +28,9 @@ from momo_cli.views.day_sheet import (
 )
 
 _MAIL_COLUMNS: Final = 100
+_BY: Final = (
+    "line", "hour", "day", "week", "month", "weekday", "hour_of_day", "network", "maker", "payer",
+)  # fmt: skip
 
 
 @command("today", view=view_by, read=True)
@@ -37,7 +40,7 @@ def today(
     day: str = option(
         "--date", "The day: yesterday, 2026-01-31.", default="today", show_default=True
     ),
-    by: str = option("line, hour or payer.", default="line", show_default=True),
+    by: str = option("line, hour, network, maker or payer.", default="line", show_default=True),
     branch: str | None = OF_BRANCH,
 ) -> Answer:
     """It has the payments received on each line, their outcome, and a comparison with the wallet. `wallet says` is
@@ -53,7 +56,7 @@ def today(
         momo today --branch kumasi
         momo today --get data.sheets.0.all.money_in.amount
     """
-    check_choice(by, "--by", ("line", "hour", "payer"))
+    check_choice(by, "--by", _BY)
     check_branch(client, branch, "momo today")
     query: dict[str, Any] = {
         "date": day_of(day, "--date", terminal.now(), terminal.zone),
@@ -73,21 +76,28 @@ def report(
     since: str | None = option("--from", "First time: 7d, 2026-01-31."),
     until: str | None = option("--to", "Last day, or the time of the end; default: now."),
     yesterday: bool = flag("The whole of yesterday."),
-    by: str = option("line, day, hour or payer.", default="line", show_default=True),
+    by: str = option(
+        "line, hour, day, week, month, weekday, hour_of_day, network, maker or payer.",
+        default="line",
+        show_default=True,
+    ),
     form: str | None = option("--format", "table, csv, json or html."),
     mail: str | None = option("ADDRESS", "Mail it to the owner's address."),
     branch: str | None = OF_BRANCH,
 ) -> Answer:
-    """It is the sheet of `momo today`. A day given with --to is included up to its end. Mail goes only to the address of
+    """It is the sheet of `momo today`. A day given with --to is included up to its end. A maker is who made the order, `key:`
+    and its id for a program. Mail goes only to the address of
     [smtp] in config.toml, through the queue of the notices, with retries while there is no connection.
 
     Examples:
         momo report --from 2026-11-01 --to 2026-11-30
         momo report --yesterday --mail owner@shop.example --quiet
         momo report --from 7d --by day
+        momo report --from 30d --by maker
+        momo report --from 90d --by weekday
         momo report --yesterday --format html > yesterday.html
     """
-    check_choice(by, "--by", ("line", "day", "hour", "payer"))
+    check_choice(by, "--by", _BY)
     check_choice(form, "--format", ("table", "csv", "json", "html"))
     if mail is not None and form not in (None, "table"):
         raise usage(f"--mail sends the sheet as text; leave out --format {form}")

@@ -87,6 +87,7 @@ def list_(
         default=_Origin.REQUEST,
         show_default=True,
     ),
+    unsettled: bool = flag("Only what is owed or to give back: momo tx settle ends it."),
     since: str | None = option("--from", "--since", "Created at or after: 24h, today, 2026-01-31."),
     until: str | None = option("--to", "--until", "Last day, or created before this time."),
     phone: str | None = option("Only this payer's number."),
@@ -115,6 +116,7 @@ def list_(
         momo tx list
         momo tx list --from today --fields svc_code,actual_amount -o csv
         momo tx list --search kofi --sort largest --sandbox
+        momo tx list --unsettled
         momo tx list --branch kumasi --all --json
     """
     if every and page != 1:
@@ -131,6 +133,7 @@ def list_(
         **period(since, until, terminal),
         "phone_number": phone,
         "search": search,
+        "unsettled": "true" if unsettled else None,
         "branch": branch,
         "sort": other_sort,
         "per_page": _PER_PAGE_MAX if every else per_page,
@@ -150,13 +153,14 @@ def list_(
         "--per-page": None if per_page == _PER_PAGE else str(per_page),
         "--page": str(page + 1),
     }
-    kind = _kind(wanted, origin)
+    kind = f"unsettled {_kind(wanted, origin)}" if unsettled else _kind(wanted, origin)
     rows = reply.data or []
     total, more = at(reply.body, "pagination.total"), at(reply.body, "pagination.has_next")
     of = f" of {total}" if isinstance(total, int) else ""
     heading = f"Showing {len(rows)}{of} {kind}, page {page}"
     words = [word for flag, value in flags.items() if value is not None for word in (flag, value)]
     words = [*(["--sandbox"] if client.sandbox else []), *words]
+    words += ["--unsettled"] if unsettled else []
     return Answer(
         reply.text,
         rows,

@@ -31,7 +31,7 @@ VIEW: Final = view_of(
 _TITLE: Final = 10
 _READY: Final = "ready"
 _PRACTICE: Final = "only simulated phones, for the sandbox: no real payment is seen"
-_COUNTED: Final = {"review": "to review"}
+_COUNTED: Final = {"review": "to review", "unsettled": "to settle"}
 _UNSOUND: Final = {
     "damaged": (
         "the database is damaged: no payment is recorded until a backup is restored",
@@ -72,8 +72,12 @@ def _look(client: Client, terminal: Terminal, *, fail_if_unhealthy: bool) -> Ans
     reply = client.get(Path.LOCAL_STATUS)
     data: dict[str, Any] = reply.data or {}
     found = list(_findings(data))
-    # Open reviews and notices are no fault, but somebody should look at them.
-    waiting = {"today.review": "momo review list", "notices.unseen": "momo notices list"}
+    # Open reviews, what is owed, and notices are no fault, but somebody should look at them.
+    waiting = {
+        "today.review": "momo review list",
+        "today.unsettled": "momo tx list --unsettled",
+        "notices.unseen": "momo notices list",
+    }
     return Answer(
         *reply.parts,
         lines=list(_lines(data, terminal)),

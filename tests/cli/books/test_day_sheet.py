@@ -96,7 +96,9 @@ def test_what_does_not_tie_out_is_said_with_the_line_and_what_to_type(
         "! MTN 024 412 4567: GHS 7.00 less in the payments than in the wallet; "
         "GHS 7.00 came in without a message." in ran.err
     )
-    assert ran.err.endswith("next:  momo review list\n       momo lines\n")
+    assert ran.err.endswith(
+        "next:  momo review list\n       momo tx list --unsettled\n       momo lines\n"
+    )
 
 
 def test_the_held_payments_that_explain_a_difference_are_named(api: FakeApi, momo: Momo) -> None:
@@ -139,15 +141,17 @@ def test_the_held_payments_that_explain_a_difference_are_named(api: FakeApi, mom
 def test_what_matched_no_order_is_looked_for_where_it_is(api: FakeApi, momo: Momo) -> None:
     report(api)
     waits = momo("today", "-o", "table").err
-    assert waits.endswith("next:  momo review list\n")
+    assert waits.endswith("next:  momo review list\n       momo tx list --unsettled\n")
     api.on("GET", wire.Path.REVIEWS, ok([]))
     walk_in = momo("today", "-o", "table").err
     command = "momo tx list --origin open --from 2026-11-20 --to 2026-11-20"
-    assert walk_in.endswith(f"next:  {command}\n")
+    assert walk_in.endswith(f"next:  {command}\n       momo tx list --unsettled\n")
     # Elsewhere the shop's day does not begin at midnight.
     away = momo("today", "-o", "table", "--tz", "Africa/Lagos").err
     first, last = samples.REPORT["from"], samples.REPORT["to"]
-    assert away.endswith(f"next:  momo tx list --origin open --from {first} --to {last}\n")
+    assert away.endswith(
+        f"next:  momo tx list --origin open --from {first} --to {last}\n       momo tx list --unsettled\n"
+    )
     asked = len(api.asked)
     momo("today", "--json")
     assert len(api.asked) == asked + 1
@@ -159,7 +163,9 @@ def test_what_matched_no_order_of_the_sandbox_is_looked_for_in_the_sandbox(
     report(api, {**samples.REPORT, "test": True})
     waits = momo("today", "--sandbox", "-o", "table").err
     assert api.asked[-1].query["mode"] == "test"
-    assert waits.endswith("next:  momo review list --sandbox\n")
+    assert waits.endswith(
+        "next:  momo review list --sandbox\n       momo tx list --unsettled --sandbox\n"
+    )
 
 
 def test_a_day_that_all_matched_names_no_list(api: FakeApi, momo: Momo) -> None:

@@ -4,7 +4,7 @@ from datetime import UTC
 from typing import Any
 
 from daemon.steps.books.day_sheet import read_buckets, read_sheet
-from daemon.store.books.day_sheet import Period, by_payer
+from daemon.store.books.day_sheet import Period, by_group
 from daemon.store.engine import Reader
 from daemon.store.payments.payment_list import PaymentFilter, listed
 from parsers.times import to_us
@@ -59,7 +59,7 @@ async def test_rows_by_hour_and_payer_and_the_newest_are_of_the_branch(chain: Ch
     def look(reader: Reader) -> tuple[Any, Any, Any]:
         return (
             read_buckets(reader, period, UTC, "hour"),
-            by_payer(reader, period, limit=9, offset=0),
+            by_group(reader, period, "payer", limit=9, offset=0),
             listed(reader, PaymentFilter(branch="tamale"), limit=9)[0],
         )
 

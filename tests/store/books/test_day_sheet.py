@@ -19,7 +19,9 @@ QUESTIONS: dict[str, Callable[[Tx], object]] = {
     "wallet": lambda tx: day_sheet.wallet(tx, DAY, "sim", "momo_mtn", 0),
     "lines": lambda tx: day_sheet.lines(tx, DAY),
     "by_time": lambda tx: day_sheet.by_time(tx, DAY, size=3_600_000_000, offset=0),
-    "by_payer": lambda tx: day_sheet.by_payer(tx, DAY, limit=10, offset=0),
+    "by_payer": lambda tx: day_sheet.by_group(tx, DAY, "payer", limit=10, offset=0),
+    "by_network": lambda tx: day_sheet.by_group(tx, DAY, "network", limit=10, offset=0),
+    "by_maker": lambda tx: day_sheet.by_group(tx, DAY, "maker", limit=10, offset=0),
     "recent": lambda tx: payment_list.listed(tx, PaymentFilter(), limit=10),
 }
 BY_TIME = ("line_balances_by_time", "payments_by_telco_time")

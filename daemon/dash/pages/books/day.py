@@ -4,28 +4,30 @@ It is shown for print, as CSV, or as plain text for a mail to the owner.
 """
 
 from collections.abc import Mapping, Sequence
-from datetime import tzinfo
+from datetime import timedelta
 from typing import Any, Final
 from urllib.parse import urlencode
 
 from daemon.core.access.callers import Operation, require
 from daemon.core.books import day_sheet
 from daemon.core.json_values import Json
-from daemon.core.limits import DAY_US
+from daemon.core.limits import DAY_US, HOUR_US
+from daemon.core.names import network_name
 from daemon.dash.parts import chart, listing
 from daemon.dash.parts.listing import Asked, Choice
+from daemon.dash.parts.message_text import actor_name
 from daemon.dash.parts.wallet import wallet_form
 from daemon.dash.web.visit import Download, Goto, Outcome, Shown, Visit
 from daemon.flows.upkeep import notices
-from daemon.steps.books.day_sheet import read_buckets, read_sheet
+from daemon.steps.books.day_sheet import read_rows, read_sheet
 from daemon.store import shop as shops
-from daemon.store.books.day_sheet import Period, by_payer, handed_up
+from daemon.store.books.day_sheet import Period, handed_up
 from daemon.store.engine import Reader
 from daemon.store.lines import payment_methods as methods
 from daemon.wire import Mode, ShopRole
-from parsers.money import read_api_amount, render
+from parsers.money import read_api_amount
 
-BY: Final = Choice("group", ("hour", "day", "payer"), "hour")
+BY: Final = Choice("group", day_sheet.BY, "hour")
 ROWS_MAX: Final = 1000
 BARS_MAX: Final = 31
 
@@ -42,7 +44,7 @@ async def show(visit: Visit) -> Shown | Download:
     ) -> tuple[Json, tuple[list[Json], int], Mapping[str, tuple[int, int]], dict[str, str]]:
         return (
             read_sheet(reader, period, shops.get(reader)),
-            _rows(reader, period, zone, by, asked.limit if asked.as_csv else ROWS_MAX),
+            read_rows(reader, period, zone, by, limit=asked.limit if asked.as_csv else ROWS_MAX),
             handed_up(reader, period) if is_branch and visit.mode is Mode.LIVE else {},
             {
                 one.id: wallet_form(visit, reader, one.sim_seq)
@@ -50,7 +52,7 @@ async def show(visit: Visit) -> Shown | Download:
             },
         )
 
-    sheet, (rows, more), handed, proofs = await visit.env.store.read(read)
+    sheet, (rows, total), handed, proofs = await visit.env.store.read(read)
     names = ("payer_name", "payer_phone") if by == "payer" else (by,)
     names = (*names, "currency", "count", "amount")
     columns = {name: lambda row, name=name: row[name] for name in names}
@@ -58,8 +60,9 @@ async def show(visit: Visit) -> Shown | Download:
     values = {
         "sheets": sheet["sheets"],
         "by": by,
-        "more": more,
-        "bars": None if asked.as_csv else _bars(visit, rows, by),
+        "more": total - len(rows),
+        "named": lambda row: named(visit, row, by),
+        "bars": _bars(visit, rows, by, period) if by != "payer" and rows else None,
         "kinds": day_sheet.COUNTED,
         "handed": handed,
         "proofs": proofs,
@@ -114,41 +117,43 @@ def _when(visit: Visit, period: Period) -> str:
     return f"{first} {year}" if first == last else f"{first} \N{EN DASH} {last} {year}"
 
 
-def _rows(
-    reader: Reader, period: Period, zone: tzinfo, by: str, most: int
-) -> tuple[list[Json], int]:
-    """Return the rows, and the number of payers that are left out."""
-    if by != "payer":
-        return read_buckets(reader, period, zone, by), 0
-    payers, total = by_payer(reader, period, limit=most, offset=0)
-    rows: list[Json] = [
-        {
-            "payer_phone": number,
-            "payer_name": name,
-            "currency": currency,
-            "count": count,
-            "amount": render(minor, currency),
-        }
-        for number, name, currency, count, minor in payers
-    ]
-    return rows, total - len(rows)
+def named(visit: Visit, row: Json, by: str) -> str:
+    """Return the name of a row of the report in the user's language; a payer has a name and a number."""
+    t, name = visit.words, str(row.get(by) or "")
+    if by == "weekday":
+        return t("weekdays").split()[day_sheet.WEEKDAYS.index(name)]
+    if by == "month":
+        return f"{t('months').split()[int(name[-2:]) - 1]} {name[:4]}"
+    if by == "network":
+        return network_name(name)
+    if by == "maker":
+        return actor_name(visit, name) if name else t("no_order")
+    return name
 
 
-def _bars(visit: Visit, rows: Sequence[Json], by: str) -> chart.Bars | None:
-    """Return the chart of the first currency by hour or day; None if it would not be readable."""
-    mine = [row for row in rows if row["currency"] == rows[0]["currency"]]
-    if by == "payer" or not 1 < len(mine) <= BARS_MAX:
+def _bars(visit: Visit, rows: Sequence[Json], by: str, period: Period) -> chart.Bars | None:
+    """Return the chart of the first currency; None if it would not be readable.
+
+    A day without money has an empty bar, so that the bars of times stand at their place.
+    """
+    mine = {row[by]: row for row in rows if row["currency"] == rows[0]["currency"]}
+    names = list(mine)
+    if by == "day":
+        days = range((period.until - period.since + HOUR_US) // DAY_US)
+        first = visit.words.local(period.since).date()
+        names = [str(first + timedelta(days=day)) for day in days]
+    elif by == "weekday":
+        names = list(day_sheet.WEEKDAYS)
+    if len(mine) < 2 or len(names) > BARS_MAX:
         return None
-    return chart.bars(
-        [
-            (
-                row[by][-5:-3] if by == "hour" else row[by][-2:],
-                read_api_amount(row["amount"], row["currency"]) or 0,
-                visit.money_text(row["amount"], row["currency"]),
-            )
-            for row in mine
-        ]
-    )
+    values = []
+    for name in names:
+        row = mine.get(name)
+        minor = 0 if row is None else read_api_amount(row["amount"], row["currency"]) or 0
+        full = named(visit, {by: name}, by)
+        label = {"hour": full[-5:-3], "hour_of_day": full[:2], "day": full[-2:], "week": full[-5:]}
+        values.append((label.get(by, full[:4]), minor, visit.money(minor, rows[0]["currency"])))
+    return chart.bars(values)
 
 
 _LABEL: Final = 34

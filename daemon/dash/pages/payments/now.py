@@ -22,10 +22,10 @@ from daemon.store.books.day_sheet import Period, waiting
 from daemon.store.engine import Reader
 from daemon.store.lines import devices, payment_methods
 from daemon.store.messages import balances, messages
-from daemon.store.payments import payment_list, payments, reviews
+from daemon.store.payments import payment_list, payments, reviews, transaction_list
 from daemon.store.payments.payment_list import PaymentFilter
 from daemon.store.webhooks import delivery_log, endpoints
-from daemon.wire import receiver_of
+from daemon.wire import TransactionStatus, receiver_of
 from parsers.money import read_api_amount
 
 LATEST: Final = 25
@@ -56,7 +56,7 @@ async def show(visit: Visit) -> Shown:
             delivery_log.waiting_by_endpoint(reader),
         )
         needs = _wallet_needs(visit, reader) + _review_needs(visit, reader)
-        needs = _line_needs(visit, lines, needs)
+        needs = _line_needs(visit, lines, needs) + _settle_needs(visit, reader)
         if visit.may(Operation.MANAGE_WEBHOOKS):
             needs += _webhook_needs(visit, reader, receivers, waits)
         currency = sheets[0]["currency"] if sheets else "GHS"
@@ -124,6 +124,19 @@ def _review_needs(visit: Visit, reader: Reader) -> list[dict[str, str]]:
         rest = t.number("need_more_reviews", total - REVIEWS_SHOWN)
         needs.append(_need(rest, "", "/dash/review", t("open")))
     return needs
+
+
+def _settle_needs(visit: Visit, reader: Reader) -> list[dict[str, str]]:
+    """Return what is owed and what is to be given back, of all days; who may not settle it is only told."""
+    t, found = visit.words, []
+    for (status, currency), (count, minor) in sorted(
+        transaction_list.unsettled(reader, visit.mode).items()
+    ):
+        word = "short" if status is TransactionStatus.PARTIAL else "over"
+        what, money = t.number(f"need_{word}", count), visit.money(minor, currency)
+        href = "/dash/transactions?state=unsettled"
+        found.append(_need(what, t(f"need_{word}_why"), href, t("settle_them"), money))
+    return found
 
 
 def _amount(reader: Reader, review: Review) -> tuple[int, str]:

@@ -12,7 +12,7 @@ from daemon.core.json_values import timestamp, timestamp_or_none
 from daemon.core.limits import HOUR_US, NOTES_CHARACTERS_MAX, SECOND_US
 from daemon.core.messages.balance_chain import Standing
 from daemon.core.messages.message_json import balance_chain
-from daemon.core.model import Review, Transaction, WaitingApproval
+from daemon.core.model import Payment, Review, Transaction, WaitingApproval
 from daemon.core.names import provider_name
 from daemon.core.payments.matching import VERIFIED
 from daemon.core.payments.review_json import ReviewEvidence, explanation
@@ -21,12 +21,14 @@ from daemon.dash.parts import listing
 from daemon.dash.parts.confirming import confirm
 from daemon.dash.parts.listing import Choice
 from daemon.dash.parts.message_text import actor_name, sender_name, sms_text, visible
+from daemon.dash.parts.order import refuse_settlement
 from daemon.dash.parts.wallet import wallet_form
 from daemon.dash.web.visit import Download, Goto, Outcome, Shown, Visit
 from daemon.flows.payments import review as flow
+from daemon.flows.payments import settlement
 from daemon.store.engine import Reader
-from daemon.store.payments import reviews, transactions
-from daemon.wire import ErrorCode, Mode, ReviewReason, TransactionStatus
+from daemon.store.payments import payments, reviews, transactions
+from daemon.wire import ErrorCode, Mode, ReviewReason, SettlementKind, TransactionStatus
 from parsers import person_name
 from parsers.money import read_api_amount, render
 from parsers.phone import read_phone
@@ -118,6 +120,30 @@ async def reject(visit: Visit) -> Outcome:
         except Refusal as refusal:
             return _decided_before(visit, refusal)
     return await _on(visit, "said_review_rejected")
+
+
+async def settle(visit: Visit) -> Outcome:
+    """Settle the short order of the review with its payment: the rest came."""
+
+    def read(reader: Reader) -> tuple[Transaction, Payment] | None:
+        review = reviews.get(reader, visit.places["id"], None)
+        if review is None:
+            raise Refusal(ErrorCode.REVIEW_NOT_FOUND)
+        order = transactions.get(reader, review.transaction_id or "")
+        paid = payments.get(reader, review.payment_id or "")
+        return None if order is None or paid is None else (order, paid)
+
+    found = await visit.env.store.read(read)
+    if found is None:
+        visit.wrong("", "not_settleable")
+    order, paid = found
+    request = settlement.SettlementRequest(SettlementKind.REST_RECEIVED, paid.telco_id_as_read)
+    keep = visit.keep(lambda _: Goto(QUEUE, "said_settled"))
+    try:
+        await settlement.settle(visit.env, visit.caller, order.reference, request, keep=keep)
+    except Refusal as refusal:
+        refuse_settlement(visit, refusal)
+    return await _on(visit, "said_settled")
 
 
 async def undo(visit: Visit) -> Outcome:
@@ -353,6 +379,7 @@ def card(visit: Visit, evidence: ReviewEvidence) -> dict[str, Any]:
         "options": options,
         # Chosen already if it is the only one, or suggested; else the person has to choose.
         "chosen": NOBODY if not options else options[0].value if likely else "",
+        "rest": _rest(visit, evidence),
         "differences": [] if order is None else differences(visit, paid, order),
         "approve": _approve(visit, evidence, options),
         "reject": _reject(visit, evidence),
@@ -362,6 +389,28 @@ def card(visit: Visit, evidence: ReviewEvidence) -> dict[str, Any]:
         "doubts": [
             t(f"doubt_{one}") for one in details.get("doubts") or () if t.has(f"doubt_{one}")
         ],
+    }
+
+
+def _rest(visit: Visit, evidence: ReviewEvidence) -> dict[str, Any] | None:
+    """Return the short order that the payment of a review may be the rest of, and what is missing of it."""
+    order, first = evidence.request or (None, None)
+    if (
+        evidence.payment is None
+        or order is None
+        or first is None
+        or order.status is not TransactionStatus.PARTIAL
+        or order.settled_at is not None
+        or order.reversed_at is not None
+        or not visit.may(Operation.SETTLE)
+    ):
+        return None
+    missing = (order.expected_minor or 0) - first.amount_minor
+    return {
+        "code": order.svc_code,
+        "missing": visit.money(missing, order.currency),
+        "fits": missing == evidence.payment.amount_minor,
+        "command": f"momo tx settle {order.svc_code} rest --payment {evidence.payment.telco_id_as_read}",
     }
 
 

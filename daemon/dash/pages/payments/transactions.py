@@ -1,7 +1,9 @@
 """The list of transactions, open ones first, and one transaction with its events and actions."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, NoReturn
+
+from msgspec.structs import replace
 
 from daemon.core.access.callers import Operation
 from daemon.core.errors import Refusal
@@ -19,7 +21,16 @@ from daemon.dash.parts import listing
 from daemon.dash.parts.confirming import vouched
 from daemon.dash.parts.listing import Choice
 from daemon.dash.parts.message_text import actor_name
-from daemon.dash.parts.order import STATES, TONES, facts_of, masked, order_of, state_of, time_left
+from daemon.dash.parts.order import (
+    STATES,
+    TONES,
+    facts_of,
+    masked,
+    order_of,
+    refuse_settlement,
+    state_of,
+    time_left,
+)
 from daemon.dash.web.visit import Download, Goto, Outcome, Shown, Visit
 from daemon.flows.payments import cancel_expire, initialize, settlement, texts
 from daemon.flows.payments import reconcile as reconcile_flow
@@ -35,7 +46,7 @@ from parsers.reading import normalize_telco_id
 
 HERE: Final = "/dash/transactions"
 CHOICES: Final = (
-    Choice("state", ("", *STATES)),
+    Choice("state", ("", "unsettled", *STATES)),
     Choice("sort", ("newest", "oldest", "largest", "smallest"), "newest"),
 )
 OPEN_SHOWN: Final = 20
@@ -50,7 +61,8 @@ async def show_list(visit: Visit) -> Shown | Download:
     split = not (filtered or asked.as_csv)
     wanted = TransactionFilter(
         mode=visit.mode,
-        status=STATES[state] if state else None,
+        status=STATES.get(state),
+        unsettled=state == "unsettled",
         since=asked.since,
         until=asked.until,
         search=asked.search,
@@ -63,15 +75,19 @@ async def show_list(visit: Visit) -> Shown | Download:
         mode=wanted.mode, status=TransactionStatus.PENDING, sort=wanted.sort
     )
 
-    def read(reader: Reader) -> tuple[Sequence[Found], int, Sequence[Found]]:
+    def read(reader: Reader) -> tuple[Sequence[Found], int, Sequence[Found], Mapping[str, int]]:
         limit = asked.limit + (0 if asked.as_csv else 1)
         rows = transaction_list.transactions(reader, wanted, now=now, limit=limit, offset=0)
         first = split and asked.after is None
         size = OPEN_SHOWN + 1 if first else 0
         found = transaction_list.transactions(reader, waiting, now=now, limit=size, offset=0)
-        return *rows, found[0]
+        sums = {}
+        if not split and not asked.as_csv:
+            most = listing.SUMMED_MAX
+            sums = transaction_list.amounts(reader, replace(wanted, after=None), now=now, most=most)
+        return *rows, found[0], sums
 
-    rows, total, waiting_rows = await visit.env.store.read(read)
+    rows, total, waiting_rows, sums = await visit.env.store.read(read)
     shown = rows if asked.as_csv else rows[: asked.limit]
     last = shown[-1][0].reference if len(rows) > asked.limit else None
     page = listing.ListPage(
@@ -92,6 +108,7 @@ async def show_list(visit: Visit) -> Shown | Download:
         shown,
         last,
         count="" if split else f"{total:,}",
+        sum=" · ".join(visit.money(minor, currency) for currency, minor in sums.items()),
         open=waiting_rows[:OPEN_SHOWN],
         more_open=len(waiting_rows) > OPEN_SHOWN,
         split=split and asked.after is None,
@@ -184,16 +201,7 @@ async def settle(visit: Visit) -> Outcome:
     try:
         await settlement.settle(visit.env, visit.caller, visit.places["id"], request, keep=keep)
     except Refusal as refusal:
-        if refusal.code in {
-            ErrorCode.NOT_SETTLEABLE,
-            ErrorCode.ALREADY_SETTLED,
-            ErrorCode.VALIDATION_ERROR,
-        }:
-            visit.wrong("", "not_settleable")
-        key = f"reconcile_{refusal.code.lower()}"
-        if refusal.code is ErrorCode.TRANSACTION_NOT_FOUND or not visit.words.has(key):
-            raise
-        visit.wrong("payment", key)
+        refuse_settlement(visit, refusal)
     return place
 
 
