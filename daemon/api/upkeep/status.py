@@ -32,8 +32,7 @@ from daemon.store.messages import messages
 from daemon.store.payments import transaction_list
 from daemon.store.upkeep import backup, inspect, notices
 from daemon.store.webhooks import delivery_log, endpoints
-from daemon.wire import Mode
-from daemon.wire import VERSION, TransactionStatus
+from daemon.wire import VERSION, Mode, TransactionStatus
 from parsers.money import render
 from parsers.times import to_us
 
