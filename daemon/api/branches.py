@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import hashlib
 from collections.abc import AsyncIterator, Callable, Mapping
 from pathlib import Path as FilePath
 from typing import Annotated, Any, Final, Literal, TypeVar
@@ -65,11 +66,12 @@ async def receive_join(call: Call) -> Reply:
 
 async def receive_sync(call: Call) -> Reply:
     """Store facts of the branch with this key, and answer with commands for it; without any, after up to 25 s."""
-    request = decode(await read_large(call.scope, call.receive, REQUEST_BYTES_MAX))
+    octets = await read_large(call.scope, call.receive, REQUEST_BYTES_MAX)
+    request, sha256 = decode(octets), hashlib.sha256(octets).hexdigest()
     if request.facts:
         await call.env.yield_to_live()
     async with call.service.behind if len(request.facts) > LIVE_FACTS else contextlib.nullcontext():
-        answer = await sync_flow.sync(call.env, call.caller.key_id, request)
+        answer = await sync_flow.sync(call.env, call.caller.key_id, request, sha256)
     brought = request.facts or request.outcomes or request.upto != request.after
     held = not (brought or answer.commands or answer.left or answer.want is not None)
     if held:

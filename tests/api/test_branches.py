@@ -104,7 +104,8 @@ async def test_only_the_key_of_a_branch_may_send(hub: FakeApi) -> None:
     key = await key_of(hub)
     client = await hub.client(key)
     assert (await client.post(SYNC, json=EMPTY)).status_code == 200
-    assert refused(await client.post(SYNC, json=EMPTY)) == (409, "BRANCH_STALE")
+    again = await client.post(SYNC, json=EMPTY | {"version": "other"})
+    assert refused(again) == (409, "BRANCH_STALE")
     disputed = await client.post(SYNC, json=EMPTY | {"turn": 2, "stale": True})
     assert refused(disputed) == (409, "BRANCH_DISPUTED")
     assert refused(await client.get(wire.Path.TRANSACTIONS)) == (403, "INSUFFICIENT_SCOPE")

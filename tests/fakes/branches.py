@@ -5,6 +5,7 @@ The hub is on PostgreSQL in tests of that engine; branches are always files.
 
 import contextlib
 import gzip
+import hashlib
 import io
 import json
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -74,7 +75,9 @@ class Wire:
         if path == ApiPath.BRANCH_LEAVE:
             return await hub_flow.begin_to_leave(env, self.key)
         assert path == ApiPath.BRANCH_SYNC
-        answer = await sync.sync(env, self.key, facts.decode(json.dumps(body).encode()))
+        octets = json.dumps(body).encode()
+        sha256 = hashlib.sha256(octets).hexdigest()
+        answer = await sync.sync(env, self.key, facts.decode(octets), sha256)
         want = None if answer.want is None else {"from_seq": answer.want}
         return {
             "acked": answer.acked,

@@ -73,7 +73,7 @@ class Requests:
         stale: HubLink | None,
         size_max: int = BYTES_MAX,
     ) -> HubRequest | None:
-        """Return the next request, recorded as sent; None if this shop is not a branch.
+        """Return the next request, recorded as sent; None if this shop is not a branch, or one that must renew its epoch first.
 
         Args:
             outcomes: By the id of a command, its outcome.
@@ -129,7 +129,7 @@ async def _prepare(
 
     def job(tx: Tx) -> tuple[HubLink, SyncRequest, int, bool] | None:
         found = feed.get_link(tx)
-        if found is None:
+        if found is None or found.must_renew:
             return None
         texts = env.config.hub.send_texts
         begin = found.acked_seq if after is None else after

@@ -1,7 +1,7 @@
 """Take the facts of a branch at its hub, decide its handed-up payments, and answer with the hub's commands.
 
 One request is one job of the writer: facts, decisions, webhooks, acknowledgement and commands are one commit. A request that
-comes twice changes nothing.
+comes twice, as a proxy repeats it, changes nothing and gets the same answer.
 """
 
 import json
@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any, Final
 
+import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -48,8 +49,8 @@ class SyncAnswer(Struct, frozen=True):
     left: bool = False
 
 
-async def sync(env: Env, key_id: str | None, request: SyncRequest) -> SyncAnswer:
-    """Take one request.
+async def sync(env: Env, key_id: str | None, request: SyncRequest, sha256: str) -> SyncAnswer:
+    """Take one request; `sha256` is that of its body, by which one that comes again is recognised.
 
     Raises:
         Refusal: BRANCH_NOT_FOUND, BRANCH_STALE, BRANCH_DISPUTED; VALIDATION_ERROR.
@@ -59,7 +60,7 @@ async def sync(env: Env, key_id: str | None, request: SyncRequest) -> SyncAnswer
 
     def job(tx: Tx) -> SyncAnswer | Refusal:
         env.refuse_if_damaged()
-        checked = _check(tx, env, key_id, request, times)
+        checked = _check(tx, env, key_id, request, sha256, times)
         if not isinstance(checked, Branch):
             return checked
         _record_outcomes(tx, checked, request, times.wall_us)
@@ -72,20 +73,23 @@ async def sync(env: Env, key_id: str | None, request: SyncRequest) -> SyncAnswer
         raise
     except Exception:  # noqa: BLE001 -- one fact that trips a fault of ours, or is refused, must not stop the feed
         # A refusal of the request itself is raised again.
-        result = await _one_by_one(env, key_id, request, times)
+        result = await _one_by_one(env, key_id, request, sha256, times)
     if isinstance(result, Refusal):
         raise result
     return result
 
 
 def _check(
-    tx: Tx, env: Env, key_id: str | None, request: SyncRequest, times: Times
+    tx: Tx, env: Env, key_id: str | None, request: SyncRequest, sha256: str, times: Times
 ) -> Branch | SyncAnswer | Refusal:
-    """Return the branch if its request is the next one; its rows are committed with a refusal too."""
+    """Return the branch if its request is the next one; its rows are committed with a refusal too.
+
+    The last request again gets its answer again, or goes on if it was not finished.
+    """
     branch = None if key_id is None else branches.with_key(tx, key_id)
     if env.place.role is not ShopRole.HUB or branch is None:
         raise Refusal(ErrorCode.BRANCH_NOT_FOUND)
-    if branch.status == "disputed":
+    if branch.status == "disputed" and request.epoch <= branch.epoch:
         raise Refusal(ErrorCode.BRANCH_DISPUTED)
     if request.epoch < branch.epoch:
         raise Refusal(ErrorCode.BRANCH_STALE, "Another machine was restored as this branch.")
@@ -97,18 +101,24 @@ def _check(
         acked = request.after if request.turn == 1 else request.begin or 0
         branches.set_epoch(tx, branch.id, request.epoch, acked)
         branch = replace(branch, epoch=request.epoch, turn=0, acked_seq=acked)
-    if request.turn <= branch.turn:
-        raise Refusal(ErrorCode.BRANCH_STALE, turn=branch.turn)
+    if (request.turn, sha256) == (branch.turn, branch.turn_sha256):
+        kept = branch.turn_answer
+        return branch if kept is None else msgspec.json.decode(kept, type=SyncAnswer)
     # In a new epoch it speaks of a request before a restore, or before the branch joined again.
     if request.stale and branch.turn:
         branches.set_status(tx, branch.id, "disputed")
         _notify(tx, "branch_disputed", branch, times.wall_us)
         return Refusal(ErrorCode.BRANCH_DISPUTED)
+    if request.turn <= branch.turn:
+        raise Refusal(ErrorCode.BRANCH_STALE, turn=branch.turn)
     off = request.now - times.wall_us
-    branches.heard(tx, branch.id, request.turn, request.version, times.wall_us, off)
+    branches.heard(
+        tx, branch.id, turn=request.turn, sha256=sha256, version=request.version,
+        now=times.wall_us, clock_off_us=off,
+    )  # fmt: skip
     if request.after > branch.acked_seq:
         _notify(tx, "hub_restored", branch, times.wall_us)
-        return SyncAnswer(branch.acked_seq, (), want=branch.acked_seq)
+        return _kept(tx, branch, SyncAnswer(branch.acked_seq, (), want=branch.acked_seq))
     return branch
 
 
@@ -236,7 +246,12 @@ def _finish(tx: Tx, env: Env, branch: Branch, request: SyncRequest, times: Times
     done = not commands and not request.facts and branch.status in ("leaving", "left")
     if done:
         branches.set_status(tx, branch.id, "left")
-    return SyncAnswer(max(branch.acked_seq, request.upto), commands, left=done)
+    return _kept(tx, branch, SyncAnswer(max(branch.acked_seq, request.upto), commands, left=done))
+
+
+def _kept(tx: Tx, branch: Branch, answer: SyncAnswer) -> SyncAnswer:
+    branches.keep_answer(tx, branch.id, msgspec.json.encode(answer).decode())
+    return answer
 
 
 def _commands(tx: Tx, branch: Branch, now: int) -> Sequence[dict[str, Any]]:
@@ -264,12 +279,12 @@ def _leave(tx: Tx, env: Env, branch: Branch, times: Times) -> None:
 
 
 async def _one_by_one(
-    env: Env, key_id: str | None, request: SyncRequest, times: Times
+    env: Env, key_id: str | None, request: SyncRequest, sha256: str, times: Times
 ) -> SyncAnswer | Refusal:
     """Take the facts of a request one at a time; one that cannot be stored is kept aside."""
 
     def begin(tx: Tx) -> Branch | SyncAnswer | Refusal:
-        found = _check(tx, env, key_id, request, times)
+        found = _check(tx, env, key_id, request, sha256, times)
         if isinstance(found, Branch):
             _record_outcomes(tx, found, request, times.wall_us)
         return found

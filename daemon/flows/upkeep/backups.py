@@ -11,7 +11,7 @@ import tempfile
 import time
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from msgspec.structs import asdict, replace
 
@@ -25,13 +25,17 @@ from daemon.runtime.locks import HomeLock
 from daemon.runtime.message_journal import MessageJournal, SecondFolder
 from daemon.steps.store_parts import missing
 from daemon.store import journal, shop
-from daemon.store.engine import Store
+from daemon.store.branches import feed
+from daemon.store.engine import Store, Tx
 from daemon.store.open_store import IN_POSTGRESQL
 from daemon.store.upkeep import backup
 from daemon.store.upkeep.backup import BackupBad, Copy, DiskFull
 from daemon.store.webhooks import delivery_log
 from daemon.wire import Mode, Places
 from parsers.times import from_us, render, to_us
+
+RENEW: Final = "this shop was restored from a backup; nothing is sent until it has the hub's rows: type `momo hub restore --from-hub`"
+"""Why a restored branch does not send: the hub knows what it has forgotten."""
 
 
 class NoBackup(BackupBad):
@@ -353,9 +357,12 @@ async def _record_restore(
             "webhooks_repeated": result["webhooks_repeated"],
             "access": result["access"],
         }
-        await store.write(
-            lambda tx: journal.add(tx, type="shop.restored", mode=Mode.LIVE, at=now_us, data=data)
-        )
+
+        def job(tx: Tx) -> bool:
+            journal.add(tx, type="shop.restored", mode=Mode.LIVE, at=now_us, data=data)
+            return feed.mark_restored(tx, RENEW)
+
+        is_branch = await store.write(job)
         found_shop = await store.read(shop.get)
         assert found_shop is not None, "a verified copy contains a shop"
         key = journal_key(bytes.fromhex(found_shop.account_key))
@@ -372,6 +379,7 @@ async def _record_restore(
     return {
         "webhooks_that_may_repeat": counts["pending"] + counts["retrying"],
         "parts_to_recover": lacking,
+        "is_branch": is_branch,
     }
 
 

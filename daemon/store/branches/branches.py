@@ -27,6 +27,8 @@ class Branch(Struct, frozen=True):
     invite_until: int | None
     epoch: int
     turn: int
+    turn_sha256: str | None
+    turn_answer: str | None
     acked_seq: int
     last_heard_at: int | None
     version: str | None
@@ -109,7 +111,7 @@ def join(tx: Tx, branch_id: str, key_id: str, epoch: int) -> None:
     """Let a branch begin an epoch with a new key; its invitation is used up."""
     tx.run(
         "UPDATE branches SET status = 'joined', key_id = :key, invite_sha256 = NULL, invite_until = NULL, "
-        "epoch = :epoch, turn = 0, acked_seq = 0 WHERE id = :id",
+        "epoch = :epoch, turn = 0, turn_sha256 = NULL, acked_seq = 0 WHERE id = :id",
         {"id": branch_id, "key": key_id, "epoch": epoch},
     )
 
@@ -128,18 +130,32 @@ def set_status(tx: Tx, branch_id: str, status: str) -> None:
 
 
 def set_epoch(tx: Tx, branch_id: str, epoch: int, acked_seq: int) -> None:
-    """Follow a branch that was restored."""
+    """Follow a branch that was restored. Its new epoch ends a dispute: it has taken the hub's rows."""
     tx.run(
-        "UPDATE branches SET epoch = :epoch, turn = 0, acked_seq = :seq WHERE id = :id",
+        "UPDATE branches SET epoch = :epoch, turn = 0, turn_sha256 = NULL, acked_seq = :seq, "
+        "status = CASE WHEN status = 'disputed' THEN 'joined' ELSE status END WHERE id = :id",
         {"id": branch_id, "epoch": epoch, "seq": acked_seq},
     )
 
 
-def heard(tx: Tx, branch_id: str, turn: int, version: str, now: int, clock_off_us: int) -> None:
-    """Record a request."""
+def heard(
+    tx: Tx, branch_id: str, *, turn: int, sha256: str, version: str, now: int, clock_off_us: int
+) -> None:
+    """Record a request, with the hash of its body."""
     tx.run(
-        "UPDATE branches SET turn = :turn, last_heard_at = :now, version = :version, clock_off_us = :off WHERE id = :id",
-        {"id": branch_id, "turn": turn, "now": now, "version": version, "off": clock_off_us},
+        "UPDATE branches SET turn = :turn, turn_sha256 = :sha256, turn_answer = NULL, last_heard_at = :now, "
+        "version = :version, clock_off_us = :off WHERE id = :id",
+        {
+            "id": branch_id, "turn": turn, "sha256": sha256, "now": now, "version": version,
+            "off": clock_off_us,
+        },
+    )  # fmt: skip
+
+
+def keep_answer(tx: Tx, branch_id: str, text: str) -> None:
+    """Keep the answer to the last request, as JSON."""
+    tx.run(
+        "UPDATE branches SET turn_answer = :text WHERE id = :id", {"id": branch_id, "text": text}
     )
 
 

@@ -272,6 +272,7 @@ class HubLink(Struct, frozen=True):
     heard_at: int | None
     problem: str
     begin_seq: int | None = None
+    must_renew: bool = False
 
 
 _LINK = columns(HubLink)
@@ -342,11 +343,17 @@ def set_problem(tx: Tx, problem: str) -> None:
     tx.run("UPDATE hub_link SET problem = :why WHERE problem <> :why", {"why": problem})
 
 
+def mark_restored(tx: Tx, problem: str) -> bool:
+    """Stop a branch that was restored from a copy from sending, until it has the hub's rows; return whether it is a branch."""
+    tx.run("UPDATE hub_link SET must_renew = 1, problem = :why", {"why": problem})
+    return tx.exists("SELECT 1 FROM hub_link")
+
+
 def new_epoch(tx: Tx, epoch: int, acked_seq: int, sent_seq: int) -> None:
     """Begin an epoch, in which the feed is sent from behind `acked_seq`; up to `sent_seq` the hub may know it already."""
     tx.run(
         "UPDATE hub_link SET epoch = :epoch, turn = 0, acked_seq = :acked, sent_seq = :sent, problem = '', "
-        "begin_seq = :acked",
+        "begin_seq = :acked, must_renew = 0",
         {"epoch": epoch, "acked": acked_seq, "sent": sent_seq},
     )
 

@@ -1098,7 +1098,8 @@ CREATE TABLE hub_link (
     sent_seq   INTEGER NOT NULL,           -- the end of the last request
     heard_at   INTEGER,                    -- when the hub last answered
     problem    TEXT NOT NULL,              -- public; why the hub did not take the last request; '': it did
-    begin_seq  INTEGER                     -- the feed of this epoch begins behind it
+    begin_seq  INTEGER,                    -- the feed of this epoch begins behind it
+    must_renew INTEGER NOT NULL DEFAULT 0  -- 1: restored from a copy; nothing is sent until it has the hub's rows and a new epoch
 ) STRICT;
 
 -- How far hubs had got when this shop left them.
@@ -1143,6 +1144,8 @@ CREATE TABLE branches (
     invite_until  INTEGER,
     epoch         INTEGER NOT NULL,
     turn          INTEGER NOT NULL,
+    turn_sha256   TEXT,                    -- public; of the body of the request with this number
+    turn_answer   TEXT,                    -- hidden; JSON: the answer to it, given again to a repeated request; NULL: not finished
     acked_seq     INTEGER NOT NULL,
     last_heard_at INTEGER,
     version       TEXT,                    -- public; of its momo

@@ -456,7 +456,11 @@ def restore(
     lines = [f"{terminal.tick} Restored.", *_backup_lines(data, terminal)]
     lines += fact_lines([("before", clean(data.get("kept")))], 6)
     notes = [*_since(data, terminal), *_access(data), *_findings(data)]
-    return Answer(*done.parts, lines=lines, notes=notes, next=["momo daemon start"])
+    following = ["momo daemon start"]
+    if data.get("is_branch"):
+        notes.append("This branch sends nothing to its hub until it has taken the hub's rows.")
+        following.append("momo hub restore --from-hub")
+    return Answer(*done.parts, lines=lines, notes=notes, next=following)
 
 
 def _since(data: dict[str, Any], terminal: Terminal) -> Iterator[str]:

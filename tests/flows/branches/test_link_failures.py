@@ -19,7 +19,7 @@ from daemon.steps import hand_up
 from daemon.store.branches import feed, restored
 from daemon.wire import ErrorCode, ShopRole, TransactionStatus
 from tests.fakes import new_database
-from tests.fakes.branches import Chain, Lost, Wire, add_modems
+from tests.fakes.branches import Chain, Lost, Wire, add_modems, body_of
 from tests.fakes.receipts import mtn
 from tests.fakes.shop import OWNER, FakeShop
 
@@ -68,6 +68,74 @@ async def test_a_late_copy_of_an_earlier_request_has_no_effect(chain: Chain) -> 
         await chain["kumasi"].wire.call("/v1/branch/sync", late)
     assert caught.value.code == ErrorCode.BRANCH_STALE
     await chain["kumasi"].settle()
+
+
+async def test_a_request_that_a_proxy_repeats_gets_the_same_answer(chain: Chain) -> None:
+    branch = chain["kumasi"]
+    order = await chain.hub.request(2500)
+    await branch.pay(str(order.svc_code))
+    outgoing = await branch.requests.next({}, stale=None)
+    assert outgoing is not None
+    body = body_of(outgoing)
+    first = await branch.wire.call("/v1/branch/sync", body)
+    assert await branch.wire.call("/v1/branch/sync", body) == first
+    assert first["commands"]
+    with pytest.raises(HubRefusalError) as caught:  # another body with the same number
+        await branch.wire.call("/v1/branch/sync", body | {"version": "other"})
+    assert caught.value.code == ErrorCode.BRANCH_STALE
+    await branch.settle()
+    assert await notices(chain.hub) == []
+
+
+async def test_a_request_whose_answer_was_not_finished_is_finished_by_its_repetition(
+    chain: Chain,
+) -> None:
+    branch = chain["kumasi"]
+    await branch.pay("food")
+    outgoing = await branch.requests.next({}, stale=None)
+    assert outgoing is not None
+    body = body_of(outgoing)
+    first = await branch.wire.call("/v1/branch/sync", body)
+    await chain.hub.env.store.write(lambda tx: tx.run("UPDATE branches SET turn_answer = NULL"))
+    assert (await branch.wire.call("/v1/branch/sync", body))["acked"] == first["acked"]
+    assert await chain.hub.values("SELECT COUNT(*) FROM payments") == [1]
+    await branch.settle()
+
+
+async def test_a_branch_that_took_the_hubs_rows_ends_a_dispute(chain: Chain) -> None:
+    branch = chain["kumasi"]
+    await branch.settle()
+    branch.keep()
+    await pay(chain, "kumasi", "food")
+    await branch.settle()
+    branch.put_back()  # copied by hand, so it is not marked
+    for expected in (ErrorCode.BRANCH_STALE, ErrorCode.BRANCH_DISPUTED, ErrorCode.BRANCH_DISPUTED):
+        with pytest.raises(HubRefusalError) as caught:
+            await branch.turn()
+        assert caught.value.code == expected
+    assert await notices(chain.hub) == ["notice.branch_disputed"]
+    await join_flow.restore(branch.shop.env, OWNER, branch.wire)
+    branch.stale = None
+    await branch.settle()
+    assert await chain.hub.values("SELECT DISTINCT status FROM branches") == ["joined"]
+
+
+async def test_a_branch_that_momo_restored_sends_nothing_before_it_has_the_hubs_rows(
+    chain: Chain,
+) -> None:
+    branch = chain["kumasi"]
+    await branch.settle()
+    branch.keep()
+    await pay(chain, "kumasi", "food")
+    await branch.settle()
+    branch.put_back()
+    assert await branch.shop.env.store.write(lambda tx: feed.mark_restored(tx, "restored"))
+    assert await branch.requests.next({}, stale=None) is None
+    assert (await join_flow.status(branch.shop.env))["problem"] == "restored"
+    await join_flow.restore(branch.shop.env, OWNER, branch.wire)
+    await branch.settle()
+    assert await notices(chain.hub) == []
+    assert await branch.shop.values("SELECT COUNT(*) FROM payments") == [1]
 
 
 async def test_of_two_machines_that_send_as_one_branch_neither_is_heard(chain: Chain) -> None:

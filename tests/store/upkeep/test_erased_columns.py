@@ -27,7 +27,7 @@ KEPT = {
     "of a line, not of a payer": "gaps_known.notes",
     "the journal, which keeps marks instead of what was typed": "events.data",
     "at a hub: cleared when the branch has carried out the command, or the feed of the branch overwrites it": (
-        "branch_commands.body branch_commands.outcome branch_facts.body branch_facts.message facts_refused.body "
+        "branch_commands.body branch_commands.outcome branch_facts.body branch_facts.message branches.turn_answer facts_refused.body "
         "facts_refused.why hub_commands.body hub_commands.outcome"
     ),
 }
