@@ -6,10 +6,14 @@ from typing import Any
 import pytest
 
 from daemon.core import json_values
+from daemon.core.errors import FieldError, invalid
+from daemon.core.model import Payment, PaymentMethod, Transaction
 from daemon.core.payments import transaction_json
 from daemon.core.payments.matching import compare_amounts
 from daemon.core.payments.transaction_json import TransactionAnswer, TransactionListItemAnswer
-from daemon.wire import TransactionStatus
+from daemon.core.webhooks import body as core_body
+from daemon.core.webhooks.endpoint_json import DeliveryAnswer
+from daemon.wire import EventKind, Mode, TransactionStatus
 from tests.fakes import rows
 from tests.fakes.rows import AT, DAY, MINUTE
 
@@ -21,27 +25,6 @@ REFERENCE = "svc_trx_0f3c0000000040008000000000000001"
 
 def read(value: object) -> Any:
     return json.loads(json_values.dump(value))
-
-
-def test_a_waiting_request_as_a_list_item() -> None:
-    assert read(TransactionListItemAnswer.of(rows.transaction(), None, NOW)) == {
-        "reference": REFERENCE,
-        "svc_code": "A7K2M9",
-        "status": "PENDING",
-        "expected_amount": "25.00",
-        "actual_amount": None,
-        "difference": None,
-        "difference_type": None,
-        "currency": "GHS",
-        "payer_phone": "+233244124567",
-        "payer_name": "Kofi Boateng",
-        "payer_source": {"phone_number": "request", "name": "request"},
-        "created_at": CREATED,
-        "completed_at": None,
-        "origin": "request",
-        "test": False,
-        "reversed_at": None,
-    }
 
 
 def test_a_verified_request_as_a_single_transaction() -> None:
@@ -149,29 +132,6 @@ def test_a_request_expires_on_read_at_the_very_microsecond() -> None:
     assert transaction_json.status_at(held, AT + DAY) is TransactionStatus.MANUAL_REVIEW
 
 
-def test_initialize_shows_the_code_and_where_to_pay() -> None:
-    made = transaction_json.InitializedTransactionAnswer.of(
-        rows.transaction(),
-        checkout_url="https://pay.example/pay/slug",
-        payer_sms_sent=False,
-        methods=(),
-    )
-    assert read(made) == {
-        "reference": REFERENCE,
-        "svc_code": "A7K2M9",
-        "public_slug": "slug",
-        "amount": "25.00",
-        "currency": "GHS",
-        "status": "PENDING",
-        "expires_at": "2026-11-22T08:01:00.123Z",
-        "created_at": CREATED,
-        "payer_sms_sent": False,
-        "checkout_url": "https://pay.example/pay/slug",
-        "client_reference": "order-1",
-        "pay_to": [],
-    }
-
-
 @pytest.mark.parametrize(
     ("received", "status", "difference", "kind", "message"),
     [
@@ -202,3 +162,198 @@ def test_reconcile_says_what_was_matched(
         "difference_type": kind,
         "message": message,
     }
+
+
+def test_a_delivery_to_a_paused_endpoint_waits_for_it() -> None:
+    shape = DeliveryAnswer.of(rows.delivery(), rows.endpoint(is_active=False))
+    assert (shape.waiting, shape.next_attempt_at) == ("endpoint_paused", None)
+    due = DeliveryAnswer.of(rows.delivery(waiting="secrets_locked"), rows.endpoint())
+    assert (due.waiting, due.next_attempt_at) == ("secrets_locked", CREATED)
+
+
+def test_an_event_carries_the_transaction_it_is_about() -> None:
+    request, payment = rows.verified(), rows.payment()
+    assert read(transaction_json.event(rows.event(), request, payment, NOW)) == {
+        "id": "41",
+        "type": "transaction.verified",
+        "at": CREATED,
+        "actor": "momo",
+        **read(transaction_json.TransactionListItemAnswer.of(request, payment, NOW)),
+        "transaction_id": rows.TRANSACTION_ID,
+        "payment_id": rows.PAYMENT_ID,
+        "message_id": None,
+        "endpoint_id": None,
+        "details": {"late": False},
+    }
+    bare = transaction_json.event(rows.event(transaction_id=None), None, None, NOW)
+    assert "reference" not in bare
+
+
+@pytest.mark.parametrize(
+    ("page", "total", "pages", "has_next", "has_prev"),
+    [
+        (1, 0, 0, False, False),
+        (1, 50, 1, False, False),
+        (1, 51, 2, True, False),
+        (9, 51, 2, False, True),
+    ],
+)
+def test_pagination_counts_the_pages_and_says_what_is_beside(
+    page: int, total: int, pages: int, *, has_next: bool, has_prev: bool
+) -> None:
+    assert read(json_values.Pagination.of(page, 50, total)) == {
+        "page": page,
+        "per_page": 50,
+        "total": total,
+        "total_pages": pages,
+        "has_next": has_next,
+        "has_prev": has_prev,
+    }
+
+
+def test_success_puts_what_is_beside_the_data_between_it_and_meta() -> None:
+    assert json_values.success([], {"total": 0}, secret="s") == (
+        b'{"success":true,"data":[],"secret":"s","meta":{"total":0}}'
+    )
+    assert json_values.success(None) == b'{"success":true,"data":null}'
+
+
+def test_a_validation_error_names_every_field() -> None:
+    wrong = [FieldError("amount", "required", "this field is required"), FieldError("x", "a", "b")]
+    body = json.loads(json_values.failure(invalid(wrong), "req_1"))
+    details = [
+        {"field": "amount", "code": "required", "message": "this field is required"},
+        {"field": "x", "code": "a", "message": "b"},
+    ]
+    assert body["error"]["details"] == details
+    assert body["details"] == details
+    assert body["error"]["message"] == "amount: this field is required (and 1 more)"
+
+
+WEBHOOK_ID = "ocl_0123456789abcdefghijklmn"
+
+
+def forwarded(
+    at_us: int,
+    transaction: Transaction,
+    payment: Payment,
+    method: PaymentMethod | None,
+    raw: str | None = None,
+) -> bytes:
+    data = core_body.forwarded(transaction, payment, method, raw)
+    return core_body.payload(EventKind.FORWARDED, WEBHOOK_ID, at_us, transaction.mode, data)
+
+
+def test_the_forwarded_body_has_the_keys_of_the_decisions_in_their_order() -> None:
+    body = forwarded(
+        AT + MINUTE,
+        rows.verified(),
+        rows.payment(),
+        rows.method(),
+    )
+    assert body.decode() == (
+        '{"webhook_id":"ocl_0123456789abcdefghijklmn","type":"transaction.forwarded",'
+        f'"timestamp":"{PAID}","api_version":"1","test":false,"livemode":true,'
+        f'"data":{{"transaction_id":"{rows.TRANSACTION_ID}","reference":"{REFERENCE}",'
+        '"svc_code":"A7K2M9","status":"SUCCESS","amount":"25.00","currency":"GHS",'
+        '"expected_amount":"25.00","actual_amount":"25.00","difference":null,'
+        '"difference_type":"EXACT","client_reference":"order-1","meta":{"table":4,"vat":1.10},'
+        '"payer":{"phone_number":"+233201000456","name":"KOFI ANTWI"},'
+        '"payer_source":{"phone_number":"receipt","name":"receipt"},'
+        '"telco":{"provider":"mtn","transaction_id":"0012345678",'
+        '"timestamp":"2026-11-21T08:01:58.123Z","reference_text":"A7K2M9"},'
+        f'"payment_method":{{"id":"{rows.METHOD_ID}","phone_number":"+233244124567",'
+        '"account_name":"Ama Mensah","provider":"momo_mtn"},'
+        f'"sim":{{"device_id":"{rows.DEVICE_ID}","slot_index":0}},'
+        f'"received_at":"{PAID}","completed_at":"2026-11-21T08:02:00.127Z",'
+        '"placed":true,"late":false,"matched_by":"code"}}'
+    )
+
+
+def test_an_unplaced_walk_in_names_no_request_and_no_number() -> None:
+    holder = rows.verified(origin="open", svc_code=None, expected_minor=None, matched_by="none")
+    body = forwarded(
+        AT,
+        holder,
+        rows.payment(payment_method_id=None),
+        None,
+        raw="Payment received",
+    )
+    data = json.loads(body)["data"]
+    assert data["placed"] is False
+    assert data["payment_method"] is None
+    assert (data["svc_code"], data["expected_amount"], data["difference_type"]) == (
+        None,
+        None,
+        None,
+    )
+    assert data["actual_amount"] == "25.00"
+    assert data["raw"] == "Payment received"
+
+
+def test_a_reversed_payment_says_so_in_later_bodies() -> None:
+    body = forwarded(
+        AT,
+        rows.verified(),
+        rows.payment(reversed_at=AT),
+        rows.method(),
+    )
+    assert json.loads(body)["data"]["reversed_at"] == CREATED
+
+
+def test_the_completed_body_is_the_single_shape_with_its_match() -> None:
+    request, payment = rows.verified(mode=Mode.TEST), rows.payment(mode=Mode.TEST)
+    body = json.loads(
+        core_body.payload(
+            EventKind.COMPLETED,
+            WEBHOOK_ID,
+            NOW,
+            Mode.TEST,
+            core_body.completed(
+                request,
+                payment,
+                NOW,
+                reconciliation_id="rec_" + "0" * 32,
+                supersedes_reference=REFERENCE,
+            ),
+        )
+    )
+    assert list(body) == [
+        "webhook_id",
+        "type",
+        "timestamp",
+        "api_version",
+        "test",
+        "livemode",
+        "data",
+    ]
+    assert (body["type"], body["test"], body["livemode"]) == ("transaction.completed", True, False)
+    assert body["data"] == {
+        "transaction_id": rows.TRANSACTION_ID,
+        **read(TransactionAnswer.of(request, payment, NOW)),
+        "match": {
+            "matched_by": "code",
+            "late": False,
+            "reconciliation_id": "rec_" + "0" * 32,
+        },
+        "supersedes_reference": REFERENCE,
+    }
+
+
+@pytest.mark.parametrize(("character", "raw_kept"), [("₵", True), ("😀", True), ("\x01", False)])
+def test_the_largest_payload_stays_within_20_kilobytes(character: str, *, raw_kept: bool) -> None:
+    request = rows.verified(
+        meta=json.dumps({"m": "x" * 4080}, separators=(",", ":")),
+        client_reference="₵" * 100,
+        customer_name="₵" * 200,
+    )
+    text = character * 1600
+    body = forwarded(
+        AT,
+        request,
+        rows.payment(reference_text=text[:1500], payer_name=text[1500:]),
+        rows.method(account_name="₵" * 100),
+        raw=text,
+    )
+    assert len(body) <= 20_000
+    assert (json.loads(body)["data"]["raw"] == text) is raw_kept

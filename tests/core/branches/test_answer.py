@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from daemon.core.branches import answer
 from daemon.core.branches.answer import (
     AnswerError,
     DaySums,
@@ -12,6 +13,7 @@ from daemon.core.branches.answer import (
     read,
     read_page,
 )
+from daemon.core.branches.facts import BYTES_MAX
 
 
 def test_members_that_an_older_or_newer_hub_has_are_no_fault() -> None:
@@ -112,3 +114,22 @@ def test_a_row_that_this_version_cannot_read_is_named() -> None:
 def test_an_odd_sum_is_not_understood(changed: dict[str, object]) -> None:
     with pytest.raises(AnswerError):
         read({"rows": [SUM | changed]}, DaySums)
+
+
+def test_a_quick_line_gets_the_largest_requests() -> None:
+    assert answer.after_answer(BYTES_MAX, 500, 0.004) == BYTES_MAX
+    assert answer.after_answer(8_000, 8_000, 0.02) == 16_000
+
+
+def test_a_slow_answer_lowers_the_limit_to_what_fits() -> None:
+    assert answer.after_answer(BYTES_MAX, 40_000, 10.0) == 20_000
+
+
+def test_a_small_request_that_was_quick_does_not_lower_the_limit() -> None:
+    assert answer.after_answer(100_000, 1_000, 0.5) == 100_000
+
+
+def test_after_failures_requests_become_small_and_stay_above_the_least() -> None:
+    limit = answer.after_failure(BYTES_MAX, 200_000)
+    assert limit == 50_000
+    assert answer.after_failure(limit, 900) == answer.BYTES_MIN

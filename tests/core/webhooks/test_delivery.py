@@ -1,12 +1,18 @@
 """The result of an attempt: delivered, retried, or a dead letter."""
 
+import itertools
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from daemon.core.webhooks.delivery import (
+    BULK_WAIT_S_MAX,
+    LIVE_STEP_S,
     SCHEDULE_S,
+    SERVED_MAX,
+    TRANSITIONS,
     AttemptOutcome,
     AttemptResult,
     DeadLetterReason,
@@ -15,9 +21,17 @@ from daemon.core.webhooks.delivery import (
     DeliveryEvent,
     DeliveryFacts,
     LinkState,
+    LivePriority,
+    QueueKey,
     RetryPolicy,
     TransitionError,
+    classify,
     decide,
+    error_code,
+    is_own_link,
+    mark_served,
+    next_delay_us,
+    next_status,
 )
 from daemon.wire import DeliveryStatus
 from tests.fakes.each import each
@@ -207,3 +221,217 @@ def test_what_is_not_over_is_always_due_again(
     if decision.next_attempt_at_us is not None:
         assert NOW + 4 * SECOND <= decision.next_attempt_at_us <= NOW + 29 * HOUR
     assert decision.attempt_count - attempts in {0, 1}
+
+
+def test_failures_of_our_own_link_flush_too() -> None:
+    known = replace(facts(PENDING, 0, 0), link_failures=3)
+    assert decide(known, answered(200), now_us=NOW, unit=0.5).flush_endpoint
+
+
+@each("outcome", OWN_LINK)
+@each("status", [PENDING, RETRYING])
+def test_with_our_link_down_nothing_counts_and_no_step_is_used(
+    outcome: AttemptOutcome, status: DeliveryStatus
+) -> None:
+    before = facts(status, 3, 5)
+    for unit, seconds in ((0.0, 10), (0.5, 35)):
+        decision = decide(before, outcome, now_us=NOW, unit=unit, link=LinkState(False, True))
+        assert decision == Decision(
+            event=DeliveryEvent.NOT_COUNTED,
+            status=status,
+            result=classify(outcome),
+            error_code=outcome.error_code,
+            attempt_count=3,
+            next_attempt_at_us=NOW + seconds * SECOND,
+            dead_letter=None,
+            counts=False,
+            consecutive_failures=5,
+            flush_endpoint=False,
+        )
+
+
+@pytest.mark.parametrize("outcome", OWN_LINK)
+def test_with_no_other_host_known_a_step_is_used_but_nothing_counts(
+    outcome: AttemptOutcome,
+) -> None:
+    decision = decide(
+        facts(RETRYING, 1, 5), outcome, now_us=NOW, unit=0.5, link=LinkState(False, False)
+    )
+    assert (decision.status, decision.attempt_count, decision.consecutive_failures) == (
+        RETRYING,
+        2,
+        5,
+    )
+    assert decision.next_attempt_at_us == NOW + 30 * SECOND
+    assert not decision.counts
+
+
+@pytest.mark.parametrize("outcome", OWN_LINK)
+def test_when_another_host_answered_it_is_the_receivers_failure(outcome: AttemptOutcome) -> None:
+    decision = decide(
+        facts(RETRYING, 1, 5), outcome, now_us=NOW, unit=0.5, link=LinkState(True, True)
+    )
+    assert (decision.attempt_count, decision.consecutive_failures, decision.counts) == (2, 6, True)
+
+
+@pytest.mark.parametrize("outcome", THEIRS)
+def test_what_the_receiver_did_counts_whatever_our_link(outcome: AttemptOutcome) -> None:
+    assert not is_own_link(classify(outcome), outcome)
+    decision = decide(
+        facts(RETRYING, 1, 5), outcome, now_us=NOW, unit=0.5, link=LinkState(False, True)
+    )
+    assert (decision.attempt_count, decision.consecutive_failures, decision.counts) == (2, 6, True)
+
+
+ALLOWED = {
+    (PENDING, DeliveryEvent.SUCCEEDED): DELIVERED,
+    (PENDING, DeliveryEvent.FAILED_FOR_NOW): RETRYING,
+    (PENDING, DeliveryEvent.REFUSED): FAILED,
+    (PENDING, DeliveryEvent.NOT_COUNTED): PENDING,
+    (PENDING, DeliveryEvent.CLOCK_WRONG): PENDING,
+    (PENDING, DeliveryEvent.ENDPOINT_PAUSED): PENDING,
+    (PENDING, DeliveryEvent.ENDPOINT_DELETED): FAILED,
+    (RETRYING, DeliveryEvent.SUCCEEDED): DELIVERED,
+    (RETRYING, DeliveryEvent.FAILED_FOR_NOW): RETRYING,
+    (RETRYING, DeliveryEvent.EXHAUSTED): FAILED,
+    (RETRYING, DeliveryEvent.REFUSED): FAILED,
+    (RETRYING, DeliveryEvent.NOT_COUNTED): RETRYING,
+    (RETRYING, DeliveryEvent.CLOCK_WRONG): RETRYING,
+    (RETRYING, DeliveryEvent.ENDPOINT_PAUSED): RETRYING,
+    (RETRYING, DeliveryEvent.ENDPOINT_DELETED): FAILED,
+    (DELIVERED, DeliveryEvent.REDELIVER): PENDING,
+    (FAILED, DeliveryEvent.REDELIVER): PENDING,
+    (FAILED, DeliveryEvent.REPLAY): PENDING,
+}
+
+
+@each(("status", "event"), list(itertools.product(DeliveryStatus, DeliveryEvent)))
+def test_every_pair_of_the_table(status: DeliveryStatus, event: DeliveryEvent) -> None:
+    wanted = ALLOWED.get((status, event))
+    if wanted is not None:
+        assert next_status(status, event) is wanted
+    else:
+        with pytest.raises(TransitionError) as caught:
+            next_status(status, event)
+        assert str(caught.value) == f"event {event} is not allowed for a {status} delivery"
+        assert (caught.value.status, caught.value.event) == (status, event)
+
+
+def test_the_table_has_a_row_for_every_status() -> None:
+    assert set(TRANSITIONS) == set(DeliveryStatus)
+
+
+@each(
+    ("outcome", "result", "code"),
+    [
+        (answered(200), AttemptResult.DELIVERED, None),
+        (answered(204), AttemptResult.DELIVERED, None),
+        (answered(299), AttemptResult.DELIVERED, None),
+        (answered(301), AttemptResult.REDIRECT, DeliveryError.REDIRECT),
+        (answered(304), AttemptResult.REDIRECT, DeliveryError.REDIRECT),
+        (answered(400), AttemptResult.REFUSED, DeliveryError.HTTP_ERROR),
+        (answered(410), AttemptResult.REFUSED, DeliveryError.HTTP_ERROR),
+        (answered(429), AttemptResult.REFUSED, DeliveryError.HTTP_ERROR),
+        (answered(500), AttemptResult.SERVER_ERROR, DeliveryError.HTTP_ERROR),
+        (answered(599), AttemptResult.SERVER_ERROR, DeliveryError.HTTP_ERROR),
+        (answered(101), AttemptResult.PROTOCOL_ERROR, DeliveryError.PROTOCOL_ERROR),
+        (answered(600), AttemptResult.PROTOCOL_ERROR, DeliveryError.PROTOCOL_ERROR),
+        (answered(None), AttemptResult.PROTOCOL_ERROR, DeliveryError.PROTOCOL_ERROR),
+        (
+            broke(DeliveryError.HTTP_ERROR, status=503),
+            AttemptResult.SERVER_ERROR,
+            DeliveryError.HTTP_ERROR,
+        ),
+        (
+            broke(DeliveryError.REDIRECT, status=302),
+            AttemptResult.REDIRECT,
+            DeliveryError.REDIRECT,
+        ),
+        # An interrupted answer: the interruption decides, also if a status line was received.
+        (broke(DeliveryError.TIMEOUT, status=200), AttemptResult.TIMEOUT, DeliveryError.TIMEOUT),
+    ]
+    + [
+        (broke(code), AttemptResult(code.value), code)
+        for code in DeliveryError
+        if code not in {DeliveryError.HTTP_ERROR, DeliveryError.REDIRECT}
+    ],
+)
+def test_each_outcome_has_its_result_and_its_code(
+    outcome: AttemptOutcome, result: AttemptResult, code: DeliveryError | None
+) -> None:
+    assert classify(outcome) is result
+    assert error_code(result) is code
+
+
+def test_the_error_codes_are_the_published_ones() -> None:
+    assert " ".join(DeliveryError) == (
+        "timeout dns_error connection_refused connection_reset network_unreachable tls_error redirect "
+        "blocked_address http_error protocol_error"
+    )
+
+
+def test_the_schedule_is_the_published_one() -> None:
+    assert SCHEDULE_S == (5, 30, 120, 600, 1800, 3600, 7200, 14400, 28800, 43200, 86400, 86400)
+    # 75.7 h from the first attempt to the last.
+    assert sum(SCHEDULE_S) / 3600 == pytest.approx(75.7, abs=0.05)
+
+
+@pytest.mark.parametrize(
+    ("number", "unit", "asked", "delay"),
+    [
+        (1, 0.5, None, 5 * SECOND),
+        (1, 0.0, None, 4 * SECOND),
+        (12, 0.5, None, 24 * HOUR),
+        (1, 0.5, 3, 5 * SECOND),  # never sooner than the step
+        (1, 0.5, 60, 60 * SECOND),
+        (1, 0.5, 999_999_999, 12 * HOUR),  # at most 12 h
+        (12, 0.5, 999_999_999, 24 * HOUR),  # but a longer step stays
+    ],
+)
+def test_a_delay_is_its_step_or_what_was_asked_for_within_12_hours(
+    number: int, unit: float, asked: int | None, delay: int
+) -> None:
+    assert next_delay_us(number, SCHEDULE_S, 0.2, unit, asked) == delay
+
+
+@given(number=st.integers(1, 12), unit=st.floats(0, 1, exclude_max=True), jitter=st.floats(0, 0.9))
+def test_a_delay_stays_within_the_jitter(number: int, unit: float, jitter: float) -> None:
+    step = SCHEDULE_S[number - 1] * SECOND
+    delay = next_delay_us(number, SCHEDULE_S, jitter, unit)
+    assert step * (1 - jitter) - 1 <= delay <= step * (1 + jitter) + 1
+
+
+def test_whoever_had_a_place_last_has_the_highest_number_and_the_oldest_is_forgotten() -> None:
+    served: dict[QueueKey, int] = {}
+    for name in ("a", "b", "a"):
+        mark_served(served, (name, False))
+    assert served[("a", False)] > served[("b", False)]
+    for number in range(SERVED_MAX - 1):
+        mark_served(served, (f"e{number}", False))
+    assert len(served) == SERVED_MAX
+    assert ("b", False) not in served
+    assert list(served.values()) == sorted(served.values())
+
+
+def test_nothing_waits_while_nothing_live_is_on_its_way() -> None:
+    assert LivePriority().wait_s(0.0, 0.0) == 0.0
+
+
+def test_bulk_waits_until_what_is_live_has_made_no_step_for_a_while() -> None:
+    precedence = LivePriority()
+    precedence.step(100.0)
+    precedence.step(100.0 + LIVE_STEP_S / 2)
+    assert precedence.wait_s(100.0 + LIVE_STEP_S, 0.0) > 0.0
+    assert precedence.wait_s(100.0 + 2 * LIVE_STEP_S, 0.0) == 0.0
+
+
+def test_in_a_storm_of_live_payments_bulk_still_begins_now_and_then() -> None:
+    precedence = LivePriority()
+    now, waited = 100.0, 0.0
+    while waited < 2 * BULK_WAIT_S_MAX:
+        precedence.step(now)
+        wait_s = precedence.wait_s(now, waited)
+        if wait_s == 0.0:
+            break
+        now, waited = now + wait_s, waited + wait_s
+    assert 0.0 < waited <= BULK_WAIT_S_MAX + 1e-9

@@ -12,6 +12,10 @@ from msgspec.structs import replace
 from daemon.core.limits import DAY_US, HOUR_US, MINUTE_US, SECOND_US
 from daemon.core.messages.balance_chain import ChainEntry, Standing
 from daemon.core.messages.trust import (
+    ID_SEEN_MAX,
+    ID_SLACK_DAYS,
+    ID_SPEED_FACTOR_MAX,
+    IDS_PER_DAY,
     PRINTED_APART_US_MAX,
     REFERENCE_CHARACTERS_MAX,
     Doubt,
@@ -19,6 +23,7 @@ from daemon.core.messages.trust import (
     doubts_about,
     fee_doubt,
     id_doubt,
+    is_home,
     printed_time_doubt,
     text_doubt,
 )
@@ -231,3 +236,78 @@ def test_a_person_is_told_each_doubt_in_words() -> None:
 def test_a_forgery_and_a_reversal_are_explained_as_what_they_are() -> None:
     assert "do not contain its money" in str(explain("forged").why)
     assert "adds no money" in str(explain("reversal").todo)
+
+
+LOW, HIGH = Doubt.ID_TOO_LOW, Doubt.ID_TOO_HIGH
+
+
+@pytest.mark.parametrize("provider", IDS_PER_DAY)
+@pytest.mark.parametrize("days", [0, 1, -1])
+def test_what_is_believed_of_an_id_ends_at_the_very_id(provider: str, days: int) -> None:
+    per_day = IDS_PER_DAY[provider]
+    slack, haste = ID_SLACK_DAYS * per_day, ID_SPEED_FACTOR_MAX * per_day
+    line = [seen(0, NOW_ID)] * 3
+    lowest, highest = NOW_ID - slack + min(days, 0) * haste, NOW_ID + slack + max(days, 0) * haste
+    at = AT + days * DAY_US
+    judged = [
+        id_doubt(provider, f"{number}", at, line)
+        for number in (lowest - 1, lowest, highest, highest + 1)
+    ]
+    assert judged == [LOW, None, None, HIGH]
+
+
+def test_the_figures_are_the_measured_ones() -> None:
+    assert dict(IDS_PER_DAY) == {"momo_mtn": 67_000_000, "momo_telecel": 10_000_000}
+    assert (ID_SLACK_DAYS, ID_SPEED_FACTOR_MAX, ID_SEEN_MAX) == (3, 3, 9)
+
+
+def test_three_messages_are_a_clock_and_half_of_them_no_majority() -> None:
+    assert id_doubt("momo_mtn", "111111111", AT, WEEK[:3]) is LOW
+    false = seen(0, 99_999_999_999)
+    assert id_doubt("momo_mtn", f"{NOW_ID}", AT, [*WEEK[:2], false, false]) is None
+    assert id_doubt("momo_mtn", f"{NOW_ID}", AT, [*WEEK[:1], false, false]) is LOW
+
+
+def test_the_nine_nearest_in_time_vote() -> None:
+    false, true = [seen(0, 99_999_999_999)] * 5, [seen(1, NOW_ID)] * 5
+    assert id_doubt("momo_mtn", f"{NOW_ID}", AT, [*true, *false]) is LOW
+
+
+@pytest.mark.parametrize(
+    ("minute", "second", "microsecond", "doubted"),
+    [(6, 0, 0, False), (5, 59, 999_999, True), (11, 0, 0, False), (11, 0, 1, True)],
+)
+def test_two_minutes_around_the_minute_of_an_id_are_believed(
+    minute: int, second: int, microsecond: int, *, doubted: bool
+) -> None:
+    sent = to_us(datetime(2026, 11, 21, 8, minute, second, microsecond, tzinfo=UTC))
+    found = id_doubt("momo_at", "PP261121.0808.A12345", sent, [])
+    assert found is (Doubt.ID_OF_ANOTHER_TIME if doubted else None)
+
+
+HOME = "+233240000099"
+
+
+@each(
+    ("smsc", "home"),
+    [
+        (HOME, True),
+        ("233240000099", True),
+        ("+233240000001", True),
+        ("+233240000199", False),
+        ("+447000000001", False),
+        ("+2332400000991", False),
+        ("", False),
+        (None, False),
+        ("99", False),
+    ],
+)
+def test_a_number_that_differs_from_a_home_one_in_the_last_two_digits_only_is_home(
+    smsc: str | None, *, home: bool
+) -> None:
+    assert is_home(smsc, [HOME]) is home
+
+
+def test_while_no_smsc_is_home_every_message_is_foreign() -> None:
+    assert not is_home(HOME, [])
+    assert not is_home(None, [])
