@@ -244,15 +244,6 @@ async def test_untold_money_of_no_sim_is_refused(
     assert answer.status_code == status
 
 
-async def test_lines_take_either_scope(api: FakeApi) -> None:
-    for scope in (Scope.WEBHOOKS_MANAGE, Scope.PAYMENT_METHODS_READ):
-        client = await api.client(await api.key(Mode.LIVE, scope))
-        assert (await client.get("/v1/open-collections/lines")).status_code == 200
-    client = await api.client(await api.key(Mode.LIVE, Scope.TRANSACTIONS_READ))
-    refused = await client.get("/v1/open-collections/lines")
-    assert refused.json()["required_scopes"] == ["webhooks:manage", "payment_methods:read"]
-
-
 async def test_a_line_that_cannot_receive_is_named_and_a_new_transaction_warns(
     api: FakeApi,
 ) -> None:

@@ -7,7 +7,6 @@ import pytest
 
 from daemon.core.inputs import PhoneIdentity
 from daemon.flows.lines import modems
-from daemon.wire import Mode, Scope
 from tests.fakes.api import FakeApi
 from tests.fakes.each import each
 from tests.fakes.shop import METHOD_ID, TELECEL_IMSI
@@ -311,13 +310,3 @@ async def test_a_number_of_the_sandbox_may_be_the_same_as_a_live_one(api: FakeAp
     assert (await post(api.live, NEW)).status_code == 201
     assert len((await api.test.get(PATH)).json()["data"]) == 1
     assert len((await api.live.get(PATH)).json()["data"]) == 2
-
-
-async def test_reading_and_managing_are_two_scopes(api: FakeApi) -> None:
-    reader = await api.client(await api.key(Mode.LIVE, Scope.PAYMENT_METHODS_READ))
-    assert (await reader.get(f"{PATH}/sims")).status_code == 200
-    refused = await post(reader, NEW)
-    assert refused.json()["required_scopes"] == ["payment_methods:manage"]
-    manager = await api.client(await api.key(Mode.LIVE, Scope.PAYMENT_METHODS_MANAGE))
-    assert (await manager.get(PATH)).status_code == 200
-    assert (await post(manager, NEW)).status_code == 201

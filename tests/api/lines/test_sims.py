@@ -5,6 +5,8 @@ from typing import Any
 from msgspec.structs import replace
 
 from daemon.core.lines.modem_health import ModemHealth
+from daemon.flows.lines.sources import source_password
+from daemon.runtime.config_file import parse_config
 from tests.fakes.api import FakeApi
 from tests.fakes.each import each
 
@@ -52,3 +54,29 @@ async def test_a_stick_that_keeps_its_messages_makes_the_lines_not_ready(api: Fa
         "text": "it keeps them",
         "next": "use another",
     }
+
+
+PATH_password = "/local/v1/source-password"
+STICK = '[[sources]]\nname = "stick"\nkind = "hilink"\n'
+
+
+async def test_password_of_a_stick_is_kept_sealed_and_forgotten(api: FakeApi) -> None:
+    api.shop.env.config = parse_config(STICK)
+    done = await api.local.post(PATH_password, json={"name": "stick", "password": "battery staple"})
+    assert done.json()["data"] == {"name": "stick", "set": True}
+    assert await source_password(api.shop.env, "stick") == "battery staple"
+    (sealed,) = await api.shop.values("SELECT sealed FROM sealed_secrets")
+    assert "battery" not in sealed
+    done = await api.local.post(PATH_password, json={"name": "stick", "password": None})
+    assert done.json()["data"] == {"name": "stick", "set": False}
+    assert await source_password(api.shop.env, "stick") is None
+
+
+async def test_only_a_configured_stick_has_a_password(api: FakeApi) -> None:
+    wrong: object
+    for wrong in (
+        {"name": "stick", "password": "x"},
+        {"name": 7, "password": "x"},
+        {"name": "modem"},
+    ):
+        assert (await api.local.post(PATH_password, json=wrong)).status_code == 422

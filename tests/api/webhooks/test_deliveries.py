@@ -6,7 +6,6 @@ from typing import Any
 import httpx
 
 from daemon.core.json_values import cursor
-from daemon.wire import Mode, Scope
 from tests.fakes.api import FakeApi
 from tests.fakes.each import each
 from tests.fakes.receipts import mtn
@@ -157,8 +156,3 @@ async def test_a_limit_that_is_too_large_is_lowered_and_told(api: FakeApi) -> No
         "next_cursor": None,
         "warnings": ["`limit` was lowered to 200."],
     }
-
-
-async def test_the_log_needs_its_scope(api: FakeApi) -> None:
-    client = await api.client(await api.key(Mode.LIVE, Scope.TRANSACTIONS_READ))
-    assert (await client.get(PATH)).json()["required_scopes"] == ["webhooks:manage"]

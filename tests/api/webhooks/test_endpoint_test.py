@@ -12,8 +12,7 @@ import standardwebhooks
 from msgspec import structs
 
 from daemon.core.limits import SECOND_US
-from daemon.runtime.config import Config, OpenCollections, Webhooks
-from daemon.wire import Mode, Scope
+from daemon.runtime.config import Config, Webhooks
 from tests.api.webhooks.test_redeliver import NOBODY, code
 from tests.fakes.api import FakeApi, running
 from tests.fakes.receipts import mtn
@@ -173,12 +172,3 @@ async def test_an_unknown_or_deleted_endpoint(api: FakeApi, receiver: Receiver) 
     await api.live.delete(f"{ENDPOINTS}/{endpoint}")
     for wrong in (endpoint, NOBODY, "1"):
         assert code(await send(api.live, wrong)) == (404, "ENDPOINT_NOT_FOUND")
-
-
-async def test_it_needs_its_scope_and_open_collections(api: FakeApi, tmp_path: Path) -> None:
-    client = await api.client(await api.key(Mode.LIVE, Scope.TRANSACTIONS_READ))
-    assert code(await send(client, NOBODY)) == (403, "INSUFFICIENT_SCOPE")
-    config = structs.replace(Config(), open_collections=OpenCollections(enabled=False))
-    (tmp_path / "off").mkdir()
-    async with running(tmp_path / "off", config) as off:
-        assert code(await send(off.live, NOBODY)) == (403, "OPEN_COLLECTIONS_DISABLED")

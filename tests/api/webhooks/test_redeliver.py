@@ -1,17 +1,14 @@
 """One delivery over HTTP: show it, show its attempts, redeliver it. Every pair of the table of states."""
 
-from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
-from msgspec import structs
 
 from daemon.core.webhooks.delivery import AttemptOutcome, DeliveryError, LinkState, RetryPolicy
-from daemon.runtime.config import Config, OpenCollections
-from daemon.wire import DeliveryStatus, Mode, Scope
+from daemon.wire import DeliveryStatus
 from tests.fakes import delivering
-from tests.fakes.api import FakeApi, running
+from tests.fakes.api import FakeApi
 from tests.fakes.each import each
 from tests.fakes.receipts import mtn
 from tests.fakes.validation_errors import wrong_fields
@@ -243,17 +240,6 @@ async def test_a_test_key_touches_no_live_delivery(api: FakeApi) -> None:
         assert code(answer) == (403, "LIVE_KEY_REQUIRED")
 
 
-async def test_all_three_need_their_scope(api: FakeApi) -> None:
-    client = await api.client(await api.key(Mode.LIVE, Scope.TRANSACTIONS_WRITE))
-    for answer in (
-        await client.get(f"{PATH}/{NOBODY}"),
-        await client.get(f"{PATH}/{NOBODY}/attempts"),
-        await again(client, NOBODY),
-    ):
-        assert code(answer) == (403, "INSUFFICIENT_SCOPE")
-        assert answer.json()["required_scopes"] == ["webhooks:manage"]
-
-
 async def test_the_same_key_queues_once_and_answers_the_same(api: FakeApi) -> None:
     entry = await bring_to(api, DeliveryStatus.FAILED)
     headers = {"Idempotency-Key": "again-1"}
@@ -265,15 +251,6 @@ async def test_the_same_key_queues_once_and_answers_the_same(api: FakeApi) -> No
     assert await api.shop.values("SELECT run FROM deliveries") == [2]
     other = await again(api.live, entry["id"], headers=headers, json={"note": "x"})
     assert code(other) == (422, "IDEMPOTENCY_KEY_REUSED")
-
-
-async def test_redeliver_is_refused_while_open_collections_are_off_and_reading_is_not(
-    tmp_path: Path,
-) -> None:
-    config = structs.replace(Config(), open_collections=OpenCollections(enabled=False))
-    async with running(tmp_path, config) as api:
-        assert code(await again(api.live, NOBODY)) == (403, "OPEN_COLLECTIONS_DISABLED")
-        assert (await api.live.get(PATH)).status_code == 200
 
 
 @each(

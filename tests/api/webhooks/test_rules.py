@@ -245,3 +245,47 @@ async def test_an_unpaid_request_was_routed_nowhere(api: FakeApi) -> None:
     path = f"/v1/open-collections/payments/{request.id}/routing"
     data = (await api.live.get(path)).json()["data"]
     assert (data["payment"], data["decisions"], data["today"]) == (None, [], None)
+
+
+async def test_an_unknown_field_or_operator_is_422_with_its_path(api: FakeApi) -> None:
+    of = await endpoint(api)
+    answer = await rule(api, of, {"$or": [{"colour": "red"}, {"amount": {"$regex": "5"}}]})
+    assert wrong_fields(answer) == [
+        "filter.$or[0].colour",
+        "filter.$or[1].amount.$regex",
+    ]
+    assert (await rule(api, of, None)).status_code == 422
+    assert (await rule(api, of, [])).status_code == 422
+
+
+async def test_an_endpoint_has_twenty_rules_at_most(api: FakeApi) -> None:
+    of = await endpoint(api)
+    for _ in range(20):
+        assert (await rule(api, of, {"late": False})).status_code == 201
+    answer = await rule(api, of, {"late": False})
+    assert answer.status_code == 422
+    assert answer.json()["details"][0]["code"] == "too_many"
+
+
+async def test_a_filter_over_four_kilobytes_is_422(api: FakeApi) -> None:
+    of = await endpoint(api)
+    answer = await rule(api, of, {"client_reference": "x" * 4096})
+    assert [each["code"] for each in answer.json()["details"]] == ["too_long"]
+
+
+async def test_rules_of_an_unknown_endpoint_are_404(api: FakeApi) -> None:
+    answer = await rule(api, NOWHERE, {})
+    assert (answer.status_code, answer.json()["error"]["code"]) == (404, "ENDPOINT_NOT_FOUND")
+
+
+async def test_test_keys_touch_rules_of_sandbox_endpoints_only(api: FakeApi) -> None:
+    live = await endpoint(api, "a")
+    sandbox = await endpoint(api, "b", is_sandbox=True)
+    refused = await api.test.post(f"{ENDPOINTS}/{live}/rules", json={"filter": {}})
+    assert (refused.status_code, refused.json()["error"]["code"]) == (403, "LIVE_KEY_REQUIRED")
+    made = await api.test.post(f"{ENDPOINTS}/{sandbox}/rules", json={"filter": {}})
+    assert made.status_code == 201
+    await pay(api, "93214500001")  # a sandbox endpoint's rule claims no real money
+    assert await forwards(api) == [(live, "25.00")]
+    trial = await api.test.post(TEST, json={"sample": {"amount": "1.00"}})
+    assert [each["endpoint_id"] for each in trial.json()["data"]["endpoints"]] == [sandbox]

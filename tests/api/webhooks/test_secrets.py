@@ -7,10 +7,8 @@ from typing import Any
 import httpx
 import pytest
 from argon2 import PasswordHasher
-from msgspec import structs
 
 from daemon.core.access.callers import KeyKind
-from daemon.runtime.config import Config, OpenCollections
 from daemon.store.webhooks import endpoints
 from tests.api.webhooks.test_redeliver import NOBODY, code, endpoint
 from tests.fakes.api import FakeApi, running
@@ -239,18 +237,6 @@ async def test_an_unknown_or_deleted_endpoint_costs_no_attempt(api: FakeApi) -> 
             answer = await post(api.local, f"{wrong}/{verb}")
             assert code(answer) == (404, "ENDPOINT_NOT_FOUND")
     assert await api.shop.values("SELECT COUNT(*) FROM password_attempts") == [0]
-
-
-async def test_endpoints_secrets_are_refused_while_open_collections_are_off_and_the_accounts_not(
-    tmp_path: Path,
-) -> None:
-    config = structs.replace(Config(), open_collections=OpenCollections(enabled=False))
-    async with running(tmp_path, config) as off:
-        await prepare(off)
-        for verb in ("secret", "rotate-secret"):
-            answer = await post(off.local, f"{ENDPOINTS}/{NOBODY}/{verb}")
-            assert code(answer) == (403, "OPEN_COLLECTIONS_DISABLED")
-            assert (await post(off.local, f"/v1/webhooks/{verb}")).status_code == 200
 
 
 async def test_an_unknown_field_is_warned_of(api: FakeApi) -> None:

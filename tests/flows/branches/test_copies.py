@@ -10,9 +10,10 @@ from daemon.flows.payments import cancel_expire, texts
 from daemon.flows.webhooks.replay import ReplayRequest, replay
 from daemon.store.payments import transaction_list
 from daemon.wire import ErrorCode, TransactionStatus
-from tests.fakes.branches import Chain
+from tests.fakes.branches import Chain, FakeBranch
 from tests.fakes.outbox import add_endpoint
 from tests.fakes.shop import OWNER
+from tests.flows.payments.test_reversal import take_back
 
 
 async def test_a_replay_at_head_office_sends_no_payment_that_a_branch_decided(chain: Chain) -> None:
@@ -89,3 +90,42 @@ async def test_a_suggestion_for_an_order_of_a_branch_stays_open_as_long_as_there
     chain.hub.clock.advance(25 * HOUR_US / 1_000_000)
     await cancel_expire.drop_suggestions(chain.hub.env)
     assert await chain.hub.values(states) == await branch.shop.values(states) == ["open"]
+
+
+ID = "93214500001"
+
+
+@pytest.fixture
+async def branch(chain: Chain) -> FakeBranch:
+    """A branch with an endpoint, and a reversed payment that has a code which the hub no longer knows."""
+    branch = chain["kumasi"]
+    await add_endpoint(branch.shop)
+    order = await chain.hub.request(2500)
+    await chain.hub.env.store.write(lambda tx: tx.run("DELETE FROM svc_codes"))
+    await chain.hub.env.store.write(
+        lambda tx: tx.run("UPDATE transactions SET status = 'CANCELLED', cancelled_at = 1")
+    )
+    await branch.pay(str(order.svc_code))
+    assert (await branch.payment(ID)).decider == "hub"
+    await take_back(branch.shop, balance_minor=branch.shop.wallet(0) - 2500)
+    assert (await branch.payment(ID)).reversed_at is not None
+    return branch
+
+
+async def test_one_that_comes_back_is_not_forwarded(branch: FakeBranch) -> None:
+    await branch.settle()
+    payment = await branch.payment(ID)
+    assert (payment.decider, payment.standing) == ("branch", "open")
+    assert await branch.shop.bodies() == []
+    (holder,) = await branch.shop.values(
+        "SELECT rejected, reversed_at IS NOT NULL FROM transactions"
+    )
+    assert holder == (1, 1)
+
+
+async def test_one_that_comes_back_pays_no_order_that_expects_it(branch: FakeBranch) -> None:
+    order = await branch.shop.request(2500, expected_telco_transaction_id=ID)
+    await branch.settle()
+    waiting = await branch.shop.transaction(order.reference)
+    assert waiting.status is TransactionStatus.PENDING
+    assert await branch.shop.bodies() == []

@@ -13,6 +13,8 @@ from daemon.core.model import Message
 from daemon.modem.codec.pdu_encode import encode_deliver
 from daemon.store import journal
 from daemon.wire import MessageState, TransactionStatus
+from tests.fakes.new_database import writer
+from tests.fakes.outbox import add_endpoint
 from tests.fakes.receipts import MTN_SMSC, STARTED, Receipt, mtn, mtn_receipts, telecel
 from tests.fakes.shop import METHOD_ID, FakeShop
 
@@ -359,3 +361,33 @@ async def test_receipt_with_an_old_date_long_after_its_line_was_set_up_is_told(
     said = await shop.values("SELECT data FROM events WHERE type = 'notice.receipt_old'")
     assert len(said) == told
     assert all(ID in one for one in said)
+
+
+STATEMENTS = 29
+"""For a receipt of two parts with one endpoint and an SMS to the payer, from the first part to the commit with the webhooks."""
+
+
+@pytest.mark.file  # counts the statements of SQLite; PostgreSQL runs the same
+async def test_a_paid_receipt_of_two_parts_takes_29_statements(tmp_path: Path) -> None:
+    shop = await FakeShop.make(tmp_path)
+    await shop.begin_chain()
+    await add_endpoint(shop)
+    both = '["transaction.forwarded","transaction.completed"]'
+    await shop.env.store.write(lambda tx: tx.run(f"UPDATE endpoints SET events = '{both}'"))
+    order = await shop.request()
+    receipt = mtn(2500, "KOFI ANTWI BADU", shop.wallet(2500), order.svc_code or "", "93214500001")
+    traced: list[str] = []
+    writer(shop.env.store).set_trace_callback(traced.append)
+    for part in receipt.pdus:
+        await shop.read_pdus([part])
+    writer(shop.env.store).set_trace_callback(None)
+    assert len(receipt.pdus) == 2
+    assert await shop.values("SELECT event, status FROM deliveries ORDER BY seq") == [
+        ("transaction.forwarded", "pending"),
+        ("transaction.completed", "pending"),
+    ]
+    assert await shop.values("SELECT kind FROM sms_outbox ORDER BY seq") == ["code", "receipt"]
+    shop.close()
+    # SQLite reports a statement again for each trigger that it runs.
+    asked = [one for one, before in zip(traced, ["", *traced], strict=False) if one != before]
+    assert len([one for one in asked if one not in ("BEGIN IMMEDIATE", "COMMIT")]) == STATEMENTS
