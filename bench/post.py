@@ -25,7 +25,7 @@ from daemon.core.webhooks.signing import AttemptMetadata, headers, make_secret
 from daemon.sender.address_guard import AddressPolicy
 from daemon.sender.connect import connect_socket
 from daemon.sender.connection import SocketStream, open_stream
-from daemon.sender.https import Sender, ssl_context
+from daemon.sender.https import Sender, load_context
 
 GOAL = 2.8
 WARM_UP = 200
@@ -87,7 +87,7 @@ async def measure(
     authority, _, path = receiver.url.removeprefix("https://").partition("/")
     port = int(authority.rpartition(":")[2])
     connected = await connect_socket("127.0.0.1", port)
-    stream = await open_stream(connected, ssl_context(receiver.ca_file), "localhost", 5.0)
+    stream = await open_stream(connected, load_context(receiver.ca_file), "localhost", 5.0)
     by_hand = ByHand(stream, authority, f"/{path}", fields)
     policy = AddressPolicy.from_settings(hosts=["localhost"])
     sender = Sender(policy, receiver.ca_file)

@@ -117,12 +117,21 @@ async def serve(options: RunOptions, places: wire.Places, environ: Mapping[str, 
     log_file = LogFile(places.log, is_paused=lambda: disk.stops_extras)
     log = Log.of_daemon(log_file, f"{places.log}/daemon.log", as_json=options.log_json)
     log.prepare()
-    asyncio.get_running_loop().set_exception_handler(_masked_faults(log))
+
+    def report(_loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        error = context.get("exception")
+        text = "" if error is None else describe_error(error)
+        log.error("daemon.unhandled", what=str(context.get("message", "")), error=text)
+
+    # asyncio's default would print values into the log.
+    asyncio.get_running_loop().set_exception_handler(report)
     try:
         if options.http is not None and not options.insecure_http:
             check_exposure(home.config.http, options.http)
         address = options.listens_on(home.config.http.bind)
         listeners = await _listen(home.config, places, address)
+        own_wordings = OwnWordings(Path(places.home) / FOLDER)
+        own_wordings.read_again()  # before the first message is parsed
         env = Env(
             store,
             clock,
@@ -130,7 +139,7 @@ async def serve(options: RunOptions, places: wire.Places, environ: Mapping[str, 
             home.config,
             home.vault,
             disk=disk,
-            own_wordings=_own_wordings(places),
+            own_wordings=own_wordings,
             # Port 0 has been replaced by the actual port.
             http_address=listeners.http_address or address,
         )
@@ -165,7 +174,10 @@ class Daemon:
         self._listeners = listeners
         self._log = log
         self._stopping = asyncio.Event()
-        self._notifier = _supervisor(options)
+        self._notifier = Supervisor()
+        if options.supervised:
+            self._notifier = Supervisor.of(os.environ, os.getpid())
+            watchdog.remove_from_environment(os.environ)
         self._channels = _channels(env)
         self._simulated = (
             SimulatedPhones(Path(places.socket).parent) if options.simulated_phone else None
@@ -186,49 +198,41 @@ class Daemon:
                 read_modems = True
             else:
                 found.append(new_source(self._env, self._log, settings))
-        modems = self._new_ports(read_modems=read_modems)
-        return Sources(self._env, self._log, [modems, *found])
-
-    def _new_ports(self, *, read_modems: bool) -> Ports:
-        """Return the AT modems that are read, and the simulated phones."""
-        simulated = None if self._simulated is None else self._simulated.by_path
         named = self._options.modems if read_modems else ()
-        if named is not None:
-            return Ports(self._env, self._log, named, find=list, simulated=simulated)
-        ports = self._env.config.modems.ports
-        return Ports(self._env, self._log, ports, find=find_ports, simulated=simulated)
+        ports = Ports(
+            self._env,
+            self._log,
+            self._env.config.modems.ports if named is None else named,
+            find=find_ports if named is None else list,
+            simulated=None if self._simulated is None else self._simulated.by_path,
+        )
+        return Sources(self._env, self._log, [ports, *found])
 
     # `_sources` changes when the loops are started again, so these are not its bound methods.
-    def _modem_health(self) -> Sequence[ModemHealth]:
+    def _conditions(self) -> Sequence[ModemHealth]:
         return self._sources.conditions()
-
-    async def _inspect(self, device_id: str) -> bool:
-        return await self._sources.inspect(device_id)
 
     def _posted(self, name: str) -> PostedSource | None:
         return self._sources.posted(name)
 
     def _hooks(self) -> Hooks:
+        channels, log = tuple(self._channels), self._log
+
+        async def inspect(device_id: str) -> bool:
+            return await self._sources.inspect(device_id)
+
+        machine = Machine(log, self._conditions, self._places, channels, inspect=inspect)
         return Hooks(
-            channels=tuple(self._channels),
+            channels=channels,
             on_shutdown=self._stopping.set,
-            phone_states=self._modem_health,
+            phone_states=self._conditions,
             receiving=lambda: self._sources.receiving.last,
-            inspect=self._inspect,
+            inspect=inspect,
             deliver=None if self._simulated is None else self._simulated.deliver,
-            log=self._log,
+            log=log,
             log_folder=self._places.log,
             pages=PayRoutes(self._env),
-            dash=Dashboard(
-                self._env,
-                Machine(
-                    self._log,
-                    self._modem_health,
-                    self._places,
-                    tuple(self._channels),
-                    inspect=self._inspect,
-                ),
-            ),
+            dash=Dashboard(self._env, machine),
             posted=self._posted,
         )
 
@@ -241,22 +245,23 @@ class Daemon:
         _stop_on_signals(self._stopping)
         stopped = asyncio.create_task(self._stopping.wait(), name="stop")
         env, log = self._env, self._log
+        worked = partial(note_work, env, log, "listeners")
         certificate = CertificateLoop(env, self._listeners.reload_certificate, log)
         loops: dict[str, Callable[[], Awaitable[None]]] = {
-            "listeners": partial(_until_cancelled, self._serve),
-            "watchdog": Watchdog(env, self._notifier, self._modem_health, log).run,
+            "listeners": partial(
+                _until_cancelled, partial(self._listeners.serve, self._app, worked)
+            ),
+            "watchdog": Watchdog(env, self._notifier, self._conditions, log).run,
             "faults": self._faults.run,
             "self check": partial(check_database, env, log),
             "awake": KeepAwakeLoop(env, log).run,
-            "signals": partial(note_signals, env, self._modem_health, log),
+            "signals": partial(note_signals, env, self._conditions, log),
             "certificate": certificate.run,
             "files": WatchedFiles(env, self._places, os.environ, log).run,
         }
+        if env.store.server:
+            loops["beat"] = partial(beat, env, log)
         always = [stopped, *self._kept_running(loops, need_database=False)]
-        if self._env.store.server:
-            always += self._kept_running(
-                {"beat": partial(beat, self._env, self._log)}, need_database=False
-            )
         try:
             await self._listeners.ready()
             extending = asyncio.create_task(self._extend_start())
@@ -279,8 +284,11 @@ class Daemon:
                 if usable:
                     ended = await self._work(always)
                 else:
+                    retry_s = SERVER_RETRY_S if env.store.server else RETRY_S
+                    if env.store.is_standby:
+                        retry_s = 0.0  # `connect` itself waits
                     ended, _ = await asyncio.wait(
-                        always, timeout=self._retry_s(), return_when=asyncio.FIRST_COMPLETED
+                        always, timeout=retry_s, return_when=asyncio.FIRST_COMPLETED
                     )
                 if stopped in ended:
                     return EXIT_OK
@@ -291,22 +299,11 @@ class Daemon:
             await self._stop_answering()
             await _cancel(always)
 
-    def _retry_s(self) -> float:
-        store = self._env.store
-        if store.is_standby:
-            return 0.0  # `connect` itself waits
-        return SERVER_RETRY_S if store.server else RETRY_S
-
     async def _stop_answering(self) -> None:
         """Notify the service manager, end the open streams and close the listeners."""
         self._notifier.notify(STOPPING=1, STATUS="stopping")
         self._app.close_streams()
         await _shut_down(self._listeners.stop)
-
-    async def _serve(self) -> None:
-        await self._listeners.serve(
-            self._app, partial(note_work, self._env, self._log, "listeners")
-        )
 
     def _kept_running(
         self, loops: Mapping[str, Callable[[], Awaitable[None]]], *, need_database: bool
@@ -508,14 +505,6 @@ def _stop_on_signals(stopping: asyncio.Event) -> None:
     loop.add_signal_handler(signal.SIGINT, interrupted)
 
 
-def _supervisor(options: RunOptions) -> Supervisor:
-    if not options.supervised:
-        return Supervisor()
-    found = Supervisor.of(os.environ, os.getpid())
-    watchdog.remove_from_environment(os.environ)
-    return found
-
-
 async def _listen(config: Config, places: wire.Places, address: str) -> Listeners:
     """Bind the addresses of the API, as far as they are free now."""
     listeners = Listeners(
@@ -534,17 +523,6 @@ async def _listen(config: Config, places: wire.Places, address: str) -> Listener
     return listeners
 
 
-def _masked_faults(log: Log) -> Callable[[asyncio.AbstractEventLoop, dict[str, Any]], None]:
-    """Return an exception handler for the event loop; asyncio's default would print values into the log."""
-
-    def report(_loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-        error = context.get("exception")
-        text = "" if error is None else describe_error(error)
-        log.error("daemon.unhandled", what=str(context.get("message", "")), error=text)
-
-    return report
-
-
 def _channels(env: Env) -> dict[str, Channel]:
     """Return the notice channels in the settings."""
     found: dict[str, Channel] = {}
@@ -557,13 +535,6 @@ def _channels(env: Env) -> dict[str, Channel]:
     if number is not None:
         found["sms"] = OwnerSms(env, number)
     return found
-
-
-def _own_wordings(places: wire.Places) -> OwnWordings:
-    """Read the shop's own wordings before the first message is parsed."""
-    own = OwnWordings(Path(places.home) / FOLDER)
-    own.read_again()
-    return own
 
 
 async def _shut_down(*steps: Callable[[], object]) -> None:

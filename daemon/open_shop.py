@@ -113,7 +113,7 @@ def open_home(places: Places, environ: Mapping[str, str]) -> OpenHome:
     with contextlib.suppress(OSError):
         if stat.S_IMODE(Path(places.home).stat().st_mode) in (PRIVATE, PASSED):
             _set_mode(places, home_mode(places, config))
-    vault = Vault.open(places, config.secrets.store, environ.get(CREDENTIALS, ""))
+    vault = Vault(places, config.secrets.store, environ.get(CREDENTIALS, ""))
     return OpenHome(places, config, vault, lock)
 
 

@@ -139,7 +139,7 @@ def keyring_checks(system: System) -> Iterator[Check]:
     except ConfigError:
         config = Config()
     credentials = system.environ.get(CREDENTIALS, "")
-    vault = Vault.open(system.shop, config.secrets.store, credentials)
+    vault = Vault(system.shop, config.secrets.store, credentials)
 
     def look(reader: Reader) -> Iterator[Check]:
         secrets = inspect.current_secrets(reader)

@@ -15,10 +15,9 @@ import contextlib
 import os
 import stat
 import threading
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Final, Self
+from typing import Final
 
 from daemon.core.errors import FieldError, MomoError
 from daemon.core.limits import PASSWORD_CHARACTERS_MAX, PASSWORD_CHARACTERS_MIN
@@ -59,16 +58,7 @@ class Vault:
     """Seals and opens secrets with AES-256-GCM; the purpose is authenticated, so one secret cannot replace another."""
 
     def __init__(self, places: Places, store: str, credentials: str = "") -> None:
-        self._places = places
-        self._store = store
-        self._credential = Path(credentials) / CREDENTIAL if credentials else None
-        self._file = Path(places.master_key)
-        self._key: bytes | None = None
-        self._keyring = _Keyring(places.home)
-
-    @classmethod
-    def open(cls, places: Places, store: str, credentials: str = "") -> Self:
-        """Return the vault of a shop; it fetches the key on first use.
+        """Create it; the key is fetched on first use.
 
         Args:
             places: Paths of the shop.
@@ -77,7 +67,12 @@ class Vault:
                 stays where it is.
             credentials: Folder of the service's credentials, "" outside a service.
         """
-        return cls(places, store, credentials)
+        self._places = places
+        self._store = store
+        self._credential = Path(credentials) / CREDENTIAL if credentials else None
+        self._file = Path(places.master_key)
+        self._key: bytes | None = None
+        self._keyring = _Keyring(places.home)
 
     def seal(self, plain: bytes, purpose: str) -> str:
         """Return `plain` sealed for one purpose, as text. Makes the master key if none was ever made.
@@ -243,30 +238,15 @@ class _Keyring:
         try:
             import keyring  # noqa: PLC0415 -- 11 MB and 130 ms, not on the idle path
 
-            self._answer = _keyring_entry(
-                keyring.get_password, keyring.set_password, self._account, make=make
-            )
-        except SecretsLocked as error:
-            self._why = str(error)
+            text = keyring.get_password(_SERVICE, self._account)
+            if text is None and make:
+                keyring.set_password(_SERVICE, self._account, _new_key())
+                # Read it back: some backends discard passwords (keyring's `null`).
+                text = keyring.get_password(_SERVICE, self._account)
+            self._why = "the keyring has no key for this shop"
+            self._answer = text
         except Exception as error:  # noqa: BLE001 -- backends are plug-ins and may raise any error
             self._why = f"the keyring cannot be used: {error}"
-
-
-def _keyring_entry(
-    get: Callable[[str, str], str | None],
-    put: Callable[[str, str, str], None],
-    account: str,
-    *,
-    make: bool,
-) -> str:
-    text = get(_SERVICE, account)
-    if text is None and make:
-        put(_SERVICE, account, _new_key())
-        # Read it back: some backends discard passwords (keyring's `null`).
-        text = get(_SERVICE, account)
-    if text is None:
-        raise SecretsLocked("the keyring has no key for this shop")
-    return text
 
 
 def _new_key() -> str:

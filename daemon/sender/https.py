@@ -12,7 +12,6 @@ for a minute at most. So attempts of a busy endpoint do not wait for DNS, and no
 import asyncio
 import functools
 import ssl
-import threading
 from collections.abc import Mapping
 from datetime import UTC
 from email.utils import parsedate_to_datetime
@@ -42,7 +41,6 @@ CHECK_S: Final = 60.0
 KEEP_ALIVE: Final = (b"Connection", b"keep-alive")
 ANY_ANSWER: Final = (b"Accept", b"*/*")
 NOT_COMPRESSED: Final = (b"Accept-Encoding", b"identity")
-_LOADING: Final = threading.Lock()
 _check_text: Final = functools.lru_cache(maxsize=256)(check_url)  # it only depends on the text
 _parsed: Final = functools.lru_cache(maxsize=256)(httpx.URL)  # the same
 
@@ -52,10 +50,8 @@ class CaFileError(Exception):
 
 
 @functools.cache
-def ssl_context(ca_file: str | None) -> DatedContext:
-    """Return the shared TLS context for these CAs: the system's, and those in `ca_file`.
-
-    Building it takes 70 ms, so all workers share it.
+def load_context(ca_file: str | None) -> DatedContext:
+    """Return the shared TLS context for these CAs: the system's, and those in `ca_file`. Building it takes 70 ms.
 
     Raises:
         CaFileError: The file cannot be read or holds no certificate.
@@ -69,16 +65,6 @@ def ssl_context(ca_file: str | None) -> DatedContext:
         except OSError as error:  # ssl.SSLError is one
             raise CaFileError(f"ca_file {ca_file} cannot be used: {error}") from error
     return context
-
-
-def load_context(ca_file: str | None) -> DatedContext:
-    """Build the TLS context, once for all senders.
-
-    Raises:
-        CaFileError: As for `ssl_context`.
-    """
-    with _LOADING:
-        return ssl_context(ca_file)
 
 
 class Sender:
@@ -146,7 +132,7 @@ class Sender:
             if self._transport is None:
                 await self.prepare()
                 started = loop.time()  # the loading time is not part of the duration
-            ssl_context(self._ca_file).stamp = headers.get("webhook-timestamp", "")
+            load_context(self._ca_file).stamp = headers.get("webhook-timestamp", "")
             reason = _check_text(url)
             if reason is None:
                 assert self._transport is not None

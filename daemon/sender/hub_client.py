@@ -104,7 +104,10 @@ class HubClient:
             headers["Authorization"] = f"Bearer {self._key}"
         octets = body if isinstance(body, bytes) else packed(body)
         try:
-            answer, read = await self._open().post(path, headers, octets, timeout_s, whole_s)
+            if self._client is None:
+                context = functools.partial(_context, self._pin, self._ca_file)
+                self._client = HttpClient(self._url, context)
+            answer, read = await self._client.post(path, headers, octets, timeout_s, whole_s)
         except (httpx.HTTPError, OSError) as error:
             raise HubUnreachableError(_described(error)) from error
         return _read(answer, read, self._url)
@@ -114,12 +117,6 @@ class HubClient:
         if self._client is not None:
             await self._client.aclose()
             self._client = None
-
-    def _open(self) -> HttpClient:
-        if self._client is None:
-            context = functools.partial(_context, self._pin, self._ca_file)
-            self._client = HttpClient(self._url, context)
-        return self._client
 
 
 @functools.lru_cache(maxsize=8)

@@ -10,7 +10,7 @@ import jwt
 import pytest
 from argon2 import PasswordHasher
 
-from daemon.api.http.auth import SessionCallers
+from daemon.api.http.auth import session_caller
 from daemon.core.errors import Refusal
 from daemon.core.limits import HOUR_US, SECOND_US
 from daemon.runtime.config import Config, Pages
@@ -147,11 +147,10 @@ async def test_a_logged_out_token_stays_refused_when_the_daemon_starts_again(
 ) -> None:
     one, other = await session(api), await session(api)
     await one.post("/v1/auth/logout")
-    started_again = SessionCallers(api.shop.env)
     now = api.shop.clock.now_us()
     with pytest.raises(Refusal):
-        await started_again.caller(one.headers["Authorization"].split()[1], now)
-    await started_again.caller(other.headers["Authorization"].split()[1], now)
+        await session_caller(api.shop.env, one.headers["Authorization"].split()[1], now)
+    await session_caller(api.shop.env, other.headers["Authorization"].split()[1], now)
 
 
 async def test_a_logged_out_token_with_other_spare_bits_in_its_signature_is_refused(

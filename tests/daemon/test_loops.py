@@ -48,6 +48,7 @@ from daemon.loops.sources import android, hilink
 from daemon.runtime.config_file import parse_config
 from daemon.runtime.log import Log
 from daemon.runtime.message_journal import MessageJournal
+from daemon.runtime.own_wordings import FOLDER, OwnWordings
 from daemon.runtime.power import InhibitRefused, SleepInhibitor
 from daemon.runtime.system import SystemClock
 from daemon.store.engine import Store
@@ -200,7 +201,7 @@ async def _start(
         store=Store(shop.env.store.path),
         clock=SystemClock(),
         faults=turns,
-        own_wordings=app._own_wordings(wire.places({"MOMO_HOME": str(folder)}, 0, "/tmp")),
+        own_wordings=OwnWordings(Path(folder) / FOLDER),
     )
     places = wire.places({"MOMO_HOME": str(folder)}, 0, "/tmp")
     bound = Listeners(socket_path=places.socket, http=None)

@@ -72,25 +72,25 @@ def key_file(places: Places) -> Path:
 
 
 def test_sealed_secret_opens_in_another_process_s_vault(places: Places) -> None:
-    sealed = Vault.open(places, "auto").seal(b"whsec_abc", "webhook-secret")
-    assert Vault.open(places, "auto").unseal(sealed, "webhook-secret") == b"whsec_abc"
+    sealed = Vault(places, "auto").seal(b"whsec_abc", "webhook-secret")
+    assert Vault(places, "auto").unseal(sealed, "webhook-secret") == b"whsec_abc"
     assert "whsec" not in sealed
 
 
 def test_sealing_twice_gives_two_texts(places: Places) -> None:
-    vault = Vault.open(places, "auto")
+    vault = Vault(places, "auto")
     assert vault.seal(b"same", "p") != vault.seal(b"same", "p")
 
 
 def test_secret_of_one_purpose_cannot_pose_as_another(places: Places) -> None:
-    vault = Vault.open(places, "auto")
+    vault = Vault(places, "auto")
     sealed = vault.seal(b"whsec_abc", "webhook-secret")
     with pytest.raises(SecretsLocked, match="does not open"):
         vault.unseal(sealed, "smtp-password")
 
 
 def test_key_file_is_for_its_owner_alone_and_leaves_nothing_beside_it(places: Places) -> None:
-    Vault.open(places, "auto").seal(b"x", "p")
+    Vault(places, "auto").seal(b"x", "p")
     file = key_file(places)
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     assert [entry.name for entry in file.parent.iterdir()] == ["master.key"]
@@ -99,7 +99,7 @@ def test_key_file_is_for_its_owner_alone_and_leaves_nothing_beside_it(places: Pl
 def test_key_file_is_private_whatever_the_umask(places: Places) -> None:
     before = os.umask(0)
     try:
-        Vault.open(places, "auto").seal(b"x", "p")
+        Vault(places, "auto").seal(b"x", "p")
     finally:
         os.umask(before)
     assert stat.S_IMODE(key_file(places).stat().st_mode) == 0o600
@@ -110,19 +110,19 @@ def test_key_file_is_private_whatever_the_umask(places: Places) -> None:
 def test_key_file_that_others_can_read_is_refused_with_what_to_type(
     places: Places, mode: int
 ) -> None:
-    sealed = Vault.open(places, "auto").seal(b"x", "p")
+    sealed = Vault(places, "auto").seal(b"x", "p")
     key_file(places).chmod(mode)
     with pytest.raises(SecretsUnsafe) as caught:
-        Vault.open(places, "auto").unseal(sealed, "p")
+        Vault(places, "auto").unseal(sealed, "p")
     assert str(caught.value).endswith(f"type: chmod 600 {places.master_key}")
 
 
 @pytest.mark.parametrize("content", [b"", b"\n", b"short", b"!" * 44, b"\xff\xfe", b"A" * 5000])
 def test_damaged_key_file_is_named_and_left_as_it_is(places: Places, content: bytes) -> None:
-    vault = Vault.open(places, "auto")
+    vault = Vault(places, "auto")
     sealed = vault.seal(b"x", "p")
     key_file(places).write_bytes(content)
-    other = Vault.open(places, "auto")
+    other = Vault(places, "auto")
     for act in (lambda: other.unseal(sealed, "p"), lambda: other.seal(b"y", "p")):
         with pytest.raises(SecretsLocked, match="does not hold a key"):
             act()
@@ -130,9 +130,9 @@ def test_damaged_key_file_is_named_and_left_as_it_is(places: Places, content: by
 
 
 def test_lost_key_file_is_said_and_no_new_key_is_made_by_reading(places: Places) -> None:
-    sealed = Vault.open(places, "auto").seal(b"x", "p")
+    sealed = Vault(places, "auto").seal(b"x", "p")
     key_file(places).unlink()
-    vault = Vault.open(places, "auto")
+    vault = Vault(places, "auto")
     with pytest.raises(SecretsLocked, match="missing"):
         vault.unseal(sealed, "p")
     assert vault.locked()
@@ -140,16 +140,16 @@ def test_lost_key_file_is_said_and_no_new_key_is_made_by_reading(places: Places)
 
 
 def test_another_key_does_not_open_it(places: Places) -> None:
-    sealed = Vault.open(places, "auto").seal(b"x", "p")
+    sealed = Vault(places, "auto").seal(b"x", "p")
     key_file(places).unlink()
-    other = Vault.open(places, "auto")
+    other = Vault(places, "auto")
     other.seal(b"y", "p")
     with pytest.raises(SecretsLocked, match="does not open"):
         other.unseal(sealed, "p")
 
 
 def test_two_that_make_the_key_at_once_end_with_one(places: Places) -> None:
-    vaults = [Vault.open(places, "file") for _ in range(8)]
+    vaults = [Vault(places, "file") for _ in range(8)]
     sealed: list[str] = []
     threads = [
         threading.Thread(target=lambda vault=vault: sealed.append(vault.seal(b"x", "p")))
@@ -159,34 +159,34 @@ def test_two_that_make_the_key_at_once_end_with_one(places: Places) -> None:
         thread.start()
     for thread in threads:
         thread.join()
-    last = Vault.open(places, "file")
+    last = Vault(places, "file")
     assert [last.unseal(text, "p") for text in sealed] == [b"x"] * 8
 
 
 def test_self_contained_home_never_asks_the_keyring(places: Places, ring: FakeKeyring) -> None:
-    Vault.open(places, "auto").seal(b"x", "p")
+    Vault(places, "auto").seal(b"x", "p")
     assert not ring.kept
 
 
 def test_self_contained_home_uses_the_keyring_when_told(places: Places, ring: FakeKeyring) -> None:
-    sealed = Vault.open(places, "keyring").seal(b"x", "p")
+    sealed = Vault(places, "keyring").seal(b"x", "p")
     assert len(ring.kept) == 1
     assert key_file(places).read_text() == "keyring\n"
-    assert Vault.open(places, "keyring").unseal(sealed, "p") == b"x"
+    assert Vault(places, "keyring").unseal(sealed, "p") == b"x"
 
 
 def test_desktop_keeps_its_key_in_the_keyring(desktop: Places, ring: FakeKeyring) -> None:
-    sealed = Vault.open(desktop, "auto").seal(b"x", "p")
+    sealed = Vault(desktop, "auto").seal(b"x", "p")
     assert key_file(desktop).read_text() == "keyring\n"
-    assert Vault.open(desktop, "auto").unseal(sealed, "p") == b"x"
+    assert Vault(desktop, "auto").unseal(sealed, "p") == b"x"
 
 
 def test_machine_without_a_keyring_keeps_its_key_in_the_file(
     desktop: Places, ring: FakeKeyring
 ) -> None:
     keyring.set_keyring(keyring.backends.fail.Keyring())  # type: ignore[no-untyped-call]  # keyring has no annotations
-    sealed = Vault.open(desktop, "auto").seal(b"x", "p")
-    assert Vault.open(desktop, "auto").unseal(sealed, "p") == b"x"
+    sealed = Vault(desktop, "auto").seal(b"x", "p")
+    assert Vault(desktop, "auto").unseal(sealed, "p") == b"x"
     assert len(key_file(desktop).read_text().strip()) == 44
 
 
@@ -195,23 +195,23 @@ def test_keyring_that_is_demanded_but_absent_is_an_error(
 ) -> None:
     keyring.set_keyring(keyring.backends.fail.Keyring())  # type: ignore[no-untyped-call]  # keyring has no annotations
     with pytest.raises(SecretsLocked, match="the keyring cannot be used"):
-        Vault.open(desktop, "keyring").seal(b"x", "p")
+        Vault(desktop, "keyring").seal(b"x", "p")
     assert not key_file(desktop).exists()
 
 
 def test_keyring_that_keeps_nothing_is_not_trusted(desktop: Places, ring: FakeKeyring) -> None:
     ring.forgetful = True
-    sealed = Vault.open(desktop, "auto").seal(b"x", "p")
+    sealed = Vault(desktop, "auto").seal(b"x", "p")
     assert len(key_file(desktop).read_text().strip()) == 44
-    assert Vault.open(desktop, "auto").unseal(sealed, "p") == b"x"
+    assert Vault(desktop, "auto").unseal(sealed, "p") == b"x"
 
 
 def test_locked_keyring_locks_the_secrets_and_never_gets_a_second_key(
     desktop: Places, ring: FakeKeyring
 ) -> None:
-    sealed = Vault.open(desktop, "auto").seal(b"x", "p")
+    sealed = Vault(desktop, "auto").seal(b"x", "p")
     ring.locked = True
-    vault = Vault.open(desktop, "auto")
+    vault = Vault(desktop, "auto")
     with pytest.raises(SecretsLocked, match="nobody has logged in"):
         vault.unseal(sealed, "p")
     with pytest.raises(SecretsLocked):
@@ -225,9 +225,9 @@ def test_locked_keyring_locks_the_secrets_and_never_gets_a_second_key(
 def test_keyring_that_waits_for_its_password_does_not_hold_the_daemon_up(
     desktop: Places, ring: FakeKeyring
 ) -> None:
-    sealed = Vault.open(desktop, "auto").seal(b"x", "p")
+    sealed = Vault(desktop, "auto").seal(b"x", "p")
     ring.answering.clear()
-    vault = Vault.open(desktop, "auto")
+    vault = Vault(desktop, "auto")
     assert vault.problem() == "the keyring is waiting for its password"
     asking = [thread for thread in threading.enumerate() if thread.name == "keyring"]
     assert len(asking) == 1
@@ -237,7 +237,7 @@ def test_keyring_that_waits_for_its_password_does_not_hold_the_daemon_up(
 
 
 def test_key_that_is_read_once_is_kept(places: Places) -> None:
-    vault = Vault.open(places, "auto")
+    vault = Vault(places, "auto")
     sealed = vault.seal(b"x", "p")
     key_file(places).unlink()
     assert vault.unseal(sealed, "p") == b"x"
@@ -245,7 +245,7 @@ def test_key_that_is_read_once_is_kept(places: Places) -> None:
 
 @pytest.mark.parametrize("sealed", ["", "v1.", "v1.AAAA", "v1.!", "v2.AAAA", "v1." + "A" * 64])
 def test_what_is_not_sealed_does_not_open(places: Places, sealed: str) -> None:
-    vault = Vault.open(places, "auto")
+    vault = Vault(places, "auto")
     vault.seal(b"x", "p")
     with pytest.raises(SecretsLocked):
         vault.unseal(sealed, "p")
@@ -258,9 +258,7 @@ def test_one_flipped_bit_is_noticed(
     import base64
 
     home = tmp_path_factory.getbasetemp() / "flip"
-    vault = Vault.open(
-        Places(str(home), "", "", "", "", "", "", str(home / "master.key"), True), "file"
-    )
+    vault = Vault(Places(str(home), "", "", "", "", "", "", str(home / "master.key"), True), "file")
     sealed = vault.seal(plain, "p")
     raw = bytearray(base64.b64decode(sealed.removeprefix("v1.")))
     raw[flip // 8 % len(raw)] ^= 1 << flip % 8
@@ -272,7 +270,7 @@ def test_one_flipped_bit_is_noticed(
 def test_folder_that_cannot_be_written_is_a_clear_error(places: Places, tmp_path: Path) -> None:
     blocked = tmp_path / "file"
     blocked.write_text("")
-    vault = Vault.open(replace(places, master_key=str(blocked / "master.key")), "file")
+    vault = Vault(replace(places, master_key=str(blocked / "master.key")), "file")
     with pytest.raises(SecretsLocked, match="cannot be"):
         vault.seal(b"x", "p")
 

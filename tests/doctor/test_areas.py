@@ -379,7 +379,7 @@ async def test_after_a_lost_key_all_is_well_when_each_secret_in_use_was_rotated(
     await seal_something(shop)
     await outbox.add_endpoint(shop)
     (home / "master.key").unlink()
-    sealed = Vault.open(patient.shop, "file", "").seal(b"y", webhook_endpoints.SIGNING_PURPOSE)
+    sealed = Vault(patient.shop, "file", "").seal(b"y", webhook_endpoints.SIGNING_PURPOSE)
 
     def rotate(tx: Tx, owner: str) -> None:
         webhook_endpoints.expire_secret(tx, owner, until=shop.clock.now_us())

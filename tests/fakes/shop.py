@@ -80,7 +80,7 @@ class FakeShop:
             clock,
             entropy,
             config,
-            Vault.open(places, "file"),
+            Vault(places, "file"),
             account_key=b"k" * 32,
             http_address="" if config.http.bind == "off" else "127.0.0.1:8420",
             free_bytes=lambda _folder: 80_000_000_000,

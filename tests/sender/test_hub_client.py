@@ -85,7 +85,7 @@ async def connections_of(client: HubClient, hub: Receiver, calls: int = 2) -> li
 )  # fmt: skip
 def test_an_address_that_can_be_called_is_taken(url: str) -> None:
     assert address_fault(url) == ""
-    HubClient(url, "0" * 16)._open()
+    HttpClient(url, ssl.create_default_context)
 
 
 @pytest.mark.parametrize(
@@ -495,8 +495,8 @@ def test_a_pinned_client_loads_no_x509_library_no_cas_and_nothing_of_httpx_that_
 ):
     code = (
         "import sys, daemon.sender.hub_client as h; "
-        "h.HubClient('https://hub.example', '0' * 16)._open(); "
         "context = h._context('0' * 16, ''); "
+        "h.HttpClient('https://hub.example', lambda: context); "
         "unwanted = ('httpx._main', 'rich', 'click', 'pygments', 'httpcore', 'anyio', 'h11', 'cryptography'); "
         "print([m for m in unwanted if sys.modules.get(m)], context.cert_store_stats()['x509'])"
     )

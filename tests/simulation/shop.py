@@ -103,7 +103,7 @@ class Shop:
         self.database = folder / "momo.db"
         self.log = io.StringIO()
         self.kill_chance = 0.0
-        self.vault = LockableVault.open(wire.places({"MOMO_HOME": str(folder)}, 0, "/tmp"), "file")
+        self.vault = LockableVault(wire.places({"MOMO_HOME": str(folder)}, 0, "/tmp"), "file")
         self._entropy = FakeEntropy(size.seed)
         self._steps = migrate.migrations()
         self._upgrading = False

@@ -54,7 +54,7 @@ class Day:
             self.clock,
             entropy,
             Config(),
-            Vault.open(places, "file"),
+            Vault(places, "file"),
             account_key=b"k" * 32,
         )
         self.receivers = Receivers(self.internet, self.clock)

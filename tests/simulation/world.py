@@ -103,7 +103,7 @@ class World:
             self.clock,
             FakeEntropy(day.seed),
             Config(trust=Trust(unconfirmed_limit=1_000_000)),
-            Vault.open(places, "file"),
+            Vault(places, "file"),
             account_key=b"k" * 32,
         )
         self.numbers = [Number.make(at) for at in range(len(MODEMS))]

@@ -5,6 +5,7 @@ reject a caller without a permission.
 """
 
 import asyncio
+import contextlib
 import hmac
 import pwd
 from collections.abc import Iterable
@@ -52,7 +53,6 @@ class Authenticator:
     def __init__(self, env: Env, own_uid: int) -> None:
         self._env = env
         self._keys = KeyCallers(env.store)
-        self._sessions = SessionCallers(env)
         limits = env.config.limits
         self._rates = {
             Mode.LIVE: Rates(limits.live_per_min, limits.burst),
@@ -80,19 +80,19 @@ class Authenticator:
         scheme, _, token = authorization.partition(" ")
         token = token.strip()
         if scheme.lower() == "bearer" and sessions.looks_like_token(token):
-            return _in_mode(scope, await self._sessions.caller(token, now))
+            return _in_mode(scope, await session_caller(self._env, token, now))
         caller = await self._keys.caller(authorization, now)
         assert caller.key_id is not None
-        _check_key_mode(scope, caller)
-        self._env.key_use.note(caller.key_id, now, self._origin(scope))
+        mode = header(scope, _MODE)
+        # A caller that means the sandbox must not create a live transaction by mistake.
+        if mode is not None and mode != caller.mode:
+            why = f"a {caller.mode} key cannot use the other mode"
+            raise invalid([FieldError(MODE_HEADER, "invalid", why)])
+        origin, client = "socket", scope.get("client")
+        if peer_uid is None and client:
+            origin = caller_address(client[0], scope["headers"], self._client_header)
+        self._env.key_use.note(caller.key_id, now, origin)
         return caller
-
-    def _origin(self, scope: AsgiScope) -> str:
-        """Return the origin of a call: an IP address, or `socket`."""
-        client = scope.get("client")
-        if scope["state"].get("peer_uid") is not None or not client:
-            return "socket"
-        return caller_address(client[0], scope["headers"], self._client_header)
 
     def take(self, caller: Caller) -> RateLimitResult | None:
         """Count a call against the rate limit of its key; None if no limit applies, as on the socket without a key."""
@@ -100,16 +100,6 @@ class Authenticator:
         if caller.key_id is None or caller.mode is None or Scope.BRANCH in caller.scopes:
             return None
         return self._rates[caller.mode].take(caller.key_id, self._env.clock.now_us())
-
-
-def _check_key_mode(scope: AsgiScope, caller: Caller) -> None:
-    """Reject a key if `Svc-Mode` names the other mode."""
-    mode = header(scope, _MODE)
-    # A caller that means the sandbox must not create a live transaction by mistake.
-    if mode is not None and mode != caller.mode:
-        raise invalid(
-            [FieldError(MODE_HEADER, "invalid", f"a {caller.mode} key cannot use the other mode")]
-        )
 
 
 def _in_mode(scope: AsgiScope, caller: Caller) -> Caller:
@@ -168,7 +158,11 @@ class KeyCallers:
         key = await self._store.look(lambda reader: store_users.key_with_hash(reader, sha256))
         if key is None:
             return None
-        found = key, _caller(key)
+        publishable = key.kind == KeyKind.PUBLISHABLE
+        known = frozenset(Scope(each) for each in _SCOPES.decode(key.scopes) if each in set(Scope))
+        scopes = frozenset({Scope.TRANSACTIONS_INITIALIZE}) if publishable else with_implied(known)
+        name = f"key:{key.id}"
+        found = key, Caller(CallerKind.KEY, key.mode, scopes, key.id, publishable, name)
         if len(self._remembered) >= REMEMBERED_MAX:
             self._remembered.clear()
         if self._changes == before:  # otherwise the row may have been revoked while we read it
@@ -180,60 +174,26 @@ class KeyCallers:
         self._remembered.clear()
 
 
-def _caller(key: ApiKey) -> Caller:
-    publishable = key.kind == KeyKind.PUBLISHABLE
-    known = frozenset(Scope(scope) for scope in _SCOPES.decode(key.scopes) if scope in set(Scope))
-    scopes = frozenset({Scope.TRANSACTIONS_INITIALIZE}) if publishable else with_implied(known)
-    return Caller(CallerKind.KEY, key.mode, scopes, key.id, publishable, f"key:{key.id}")
+async def session_caller(env: Env, token: str, now_us: int) -> Caller:
+    """Return the caller behind a session token.
 
-
-class SessionCallers:
-    """Checks session tokens, with the signing key and the logged-out sessions cached until they change."""
-
-    def __init__(self, env: Env) -> None:
-        self._env = env
-        self._known: tuple[bytes, frozenset[str]] | None = None
-        self._listening = False
-        self._changes = 0
-
-    async def caller(self, token: str, now_us: int) -> Caller:
-        """Return the caller behind a token.
-
-        Raises:
-            Refusal: UNAUTHORIZED.
-            Unavailable: The master key is locked, so the token cannot be checked.
-        """
-        known = self._known or await self._look_up()
-        if known is None:
-            raise unauthorized()
-        key, ended = known
-        session = sessions.read_token(key, token, now_us)
-        if session is None or session.id in ended:
-            raise unauthorized()
-        return replace(SESSION, session=session)
-
-    async def _look_up(self) -> tuple[bytes, frozenset[str]] | None:
-        store, vault = self._env.store, self._env.vault
-        if not self._listening:
-            self._listening = True
-            store.subscribe(passwords.TOPIC, self._forget)
-        before = self._changes
-        sealed, ended = await store.read(
-            lambda reader: (passwords.session_key(reader), passwords.ended_sessions(reader))
-        )
-        if sealed is None:
-            return None
-        try:
-            key = await asyncio.to_thread(vault.unseal, sealed, SESSION_KEY_PURPOSE)
-        except SecretsLocked as error:
-            raise Unavailable(f"sessions cannot be checked: {error}") from error
-        if self._changes == before:
-            self._known = key, ended
-        return key, ended
-
-    def _forget(self) -> None:
-        self._changes += 1
-        self._known = None
+    Raises:
+        Refusal: UNAUTHORIZED.
+        Unavailable: The master key is locked, so the token cannot be checked.
+    """
+    sealed, ended = await env.store.read(
+        lambda reader: (passwords.session_key(reader), passwords.ended_sessions(reader))
+    )
+    if sealed is None:
+        raise unauthorized()
+    try:
+        key = await asyncio.to_thread(env.vault.unseal, sealed, SESSION_KEY_PURPOSE)
+    except SecretsLocked as error:
+        raise Unavailable(f"sessions cannot be checked: {error}") from error
+    session = sessions.read_token(key, token, now_us)
+    if session is None or session.id in ended:
+        raise unauthorized()
+    return replace(SESSION, session=session)
 
 
 class LocalUsers:
@@ -249,31 +209,23 @@ class LocalUsers:
         Raises:
             Refusal: UNAUTHORIZED for any other user.
         """
-        if uid not in (0, self._own_uid) and uid not in self._named_uids():
-            names = ",".join([*self._names, _name_of(uid)])
+        owner = uid in (0, self._own_uid)
+        named = set()
+        # Not cached: calls are rare, and a user may be created while the daemon runs.
+        for name in self._names:
+            with contextlib.suppress(KeyError):
+                named.add(pwd.getpwnam(name).pw_uid)
+        if not owner and uid not in named:
+            try:
+                own_name = pwd.getpwuid(uid).pw_name
+            except KeyError:
+                own_name = str(uid)
+            names = ",".join([*self._names, own_name])
             raise unauthorized(
                 "This user of the machine may not use the socket; the owner of the shop can let the user in with "
                 f"`momo config set access.socket_users {names}` and `momo daemon restart`."
             )
-        owner = uid in (0, self._own_uid)
         return Caller(CallerKind.SOCKET, None, ALL_SCOPES, None, False, f"socket:{uid}", owner)
-
-    def _named_uids(self) -> set[int]:
-        found = set()
-        # Not cached: calls are rare, and a user may be created while the daemon runs.
-        for name in self._names:
-            try:
-                found.add(pwd.getpwnam(name).pw_uid)
-            except KeyError:
-                continue
-        return found
-
-
-def _name_of(uid: int) -> str:
-    try:
-        return pwd.getpwuid(uid).pw_name
-    except KeyError:
-        return str(uid)
 
 
 def unauthorized(message: str | None = None) -> Refusal:

@@ -31,7 +31,7 @@ async def read_object(scope: Scope, receive: Receive) -> dict[str, Any]:
         ClientGoneError: The connection ended first.
     """
     _needs_json(scope)
-    return parse(await _read(scope, receive))
+    return parse(await read_bytes(scope, receive))
 
 
 async def read_pieces(scope: Scope, receive: Receive, most: int) -> AsyncIterator[bytes]:
@@ -67,7 +67,7 @@ async def read_large_object(scope: Scope, receive: Receive, limit: int) -> dict[
     body = await read_large(scope, receive, limit)
     try:
         value = msgspec.json.decode(body)
-        _check_depth(body, value)
+        _check_depth(value)
     except RecursionError:
         raise _bad(f"it is nested deeper than {DEPTH_MAX}") from None
     except ValueError as error:  # msgspec's, and that of octets which are not UTF-8
@@ -85,7 +85,7 @@ async def read_large(scope: Scope, receive: Receive, limit: int) -> bytes:
         ClientGoneError: The connection ended first.
     """
     _needs_json(scope)
-    octets = await _read(scope, receive, limit)
+    octets = await read_bytes(scope, receive, limit)
     coding = (header(scope, b"content-encoding") or "identity").strip().lower()
     if coding == "gzip":
         unzip = zlib.decompressobj(wbits=16 + zlib.MAX_WBITS)
@@ -112,7 +112,7 @@ async def read_object_if_any(scope: Scope, receive: Receive) -> dict[str, Any]:
         Refusal: As `read_object`.
         ClientGoneError: The connection ended first.
     """
-    body = await _read(scope, receive)
+    body = await read_bytes(scope, receive)
     if not body:
         return {}
     _needs_json(scope)
@@ -130,7 +130,7 @@ def parse(body: bytes) -> dict[str, Any]:
         if text.startswith(_BYTE_ORDER_MARK):
             raise _bad("it begins with a byte order mark")
         value = _decode(text)
-        _check_depth(text, value)
+        _check_depth(value)
         if "\\u" in text:
             # A lone surrogate can be written as an escape, but cannot be encoded as UTF-8.
             compact(value).encode()
@@ -181,7 +181,13 @@ def _needs_json(scope: Scope) -> None:
         raise Refusal(ErrorCode.UNSUPPORTED_MEDIA_TYPE)
 
 
-async def _read(scope: Scope, receive: Receive, limit: int = BODY_BYTES_MAX) -> bytes:
+async def read_bytes(scope: Scope, receive: Receive, limit: int = BODY_BYTES_MAX) -> bytes:
+    """Return the body as sent; `parse` reads it afterwards.
+
+    Raises:
+        Refusal: PAYLOAD_TOO_LARGE.
+        ClientGoneError: The connection ended first.
+    """
     length = header(scope, b"content-length") or "0"
     if header(scope, b"expect") is not None and (len(length) > 7 or int(length) > limit):
         # The client waits for `100 Continue`, so the body is not sent yet and does not have to be discarded.
@@ -224,13 +230,7 @@ def _constant(text: str) -> float:
     raise ValueError(f"{text} is not a number")
 
 
-def _check_depth(text: str | bytes, value: object) -> None:
-    if isinstance(text, bytes):
-        opened = text.count(b"{") + text.count(b"[")
-    else:
-        opened = text.count("{") + text.count("[")
-    if opened <= DEPTH_MAX:
-        return
+def _check_depth(value: object) -> None:
     level: list[Any] = [value] if isinstance(value, dict | list) else []
     for _ in range(DEPTH_MAX):
         level = [

@@ -62,7 +62,6 @@ class Application:
         self._app = app
         self._service = service
         self._hosts = frozenset(hosts)
-        self._date: tuple[int, bytes] = (0, b"")
         self._timezone: tuple[tuple[bytes, bytes], ...] = ()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -75,7 +74,7 @@ class Application:
         common = (
             *((*_ON_SOCKET, *await self._zone()) if local else _EVERYWHERE),
             (_REQUEST_ID, request_id.encode()),
-            (b"date", self._today(env.clock.now_us())),
+            (b"date", formatdate(env.clock.now_us() // SECOND_US, usegmt=True).encode()),
         )
         started = False
 
@@ -158,12 +157,6 @@ class Application:
             return
         raise Refusal(ErrorCode.MISDIRECTED_REQUEST)
 
-    def _today(self, now_us: int) -> bytes:
-        second = now_us // SECOND_US
-        if self._date[0] != second:
-            self._date = (second, formatdate(second, usegmt=True).encode())
-        return self._date[1]
-
 
 def _check_local(scope: Scope) -> None:
     """Reject socket requests with an Origin or Referer header (sent by web pages) or with the Host of another server."""
@@ -215,9 +208,13 @@ def with_cors(app: ASGIApp, origins: Collection[str]) -> ASGIApp:
         headers = [(b"vary", b"Origin")]
         origin = header(scope, b"origin") or ""
         asks = scope["method"] == "OPTIONS" and header(scope, b"access-control-request-method")
-        # A preflight has no key, so it is refused only for an origin that no key may use.
-        mode = Mode.TEST if asks else _mode(header(scope, b"authorization") or "")
-        allowed = mode is not None and _allows(origins, origin, mode)
+        # A publishable key, valid or not, so that a page can read why it was refused. A preflight has no key, so it is
+        # refused only for an origin that no key may use.
+        key = _KEY.match(header(scope, b"authorization") or "")
+        in_test = asks or (key is not None and key.group(1) == Mode.TEST)
+        local = in_test and LOCALHOST_ORIGINS in origins and _LOCALHOST.fullmatch(origin)
+        named = origin in origins and origin != LOCALHOST_ORIGINS
+        allowed = bool((asks or key) and (local or named))
         if allowed:
             headers.append((b"access-control-allow-origin", origin.encode("latin-1")))
             if not asks:
@@ -229,14 +226,3 @@ def with_cors(app: ASGIApp, origins: Collection[str]) -> ASGIApp:
             await app(scope, receive, send)
 
     return with_headers
-
-
-def _mode(authorization: str) -> Mode | None:
-    """Return the mode of a publishable key, valid or not, so that a page can read why it was refused; else None."""
-    found = _KEY.match(authorization)
-    return None if found is None else Mode(found.group(1))
-
-
-def _allows(origins: Collection[str], origin: str, mode: Mode) -> bool:
-    local = mode is Mode.TEST and LOCALHOST_ORIGINS in origins and _LOCALHOST.fullmatch(origin)
-    return bool(local) or (origin in origins and origin != LOCALHOST_ORIGINS)

@@ -2,9 +2,8 @@
 
 import asyncio
 import hashlib
-import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
+from contextlib import asynccontextmanager
 from typing import Any, Final, Protocol, TypeVar
 
 from msgspec import Struct, field
@@ -34,7 +33,6 @@ UNREAD_MAX: Final = 20
 JSON_TYPE = b"application/json"
 NO_STORE: Final = (b"cache-control", b"no-store")
 """The header of every answer that holds a secret."""
-_AT_ONCE: Final = nullcontext()
 
 
 class Reply(Struct, frozen=True):
@@ -93,14 +91,6 @@ class ErrorLog(Protocol):
         """Write one line; `fields` must not contain bodies, names, numbers or secrets."""
 
 
-class PlainLog:
-    """The default log, which uses the standard library."""
-
-    def error(self, event: str, **fields: Any) -> None:
-        """Write one line."""
-        logging.getLogger("momo.api").error("%s %s", event, fields)
-
-
 class PagesApp(Protocol):
     """An ASGI application that serves everything below one path, such as the checkout pages."""
 
@@ -121,6 +111,7 @@ class Hooks(Struct, frozen=True):
 
     Attributes:
         on_shutdown: Starts the shutdown of the daemon; returns at once.
+        log: The log for internal errors.
         phone_states: Returns the current state of each modem.
         receiving: Returns whether every line receives and the id of the problem; (None, None) before the first look.
         inspect: Queries the health of a modem by its device id; False if it does not answer.
@@ -128,7 +119,6 @@ class Hooks(Struct, frozen=True):
             from; None while no simulated phone is attached.
         channels: The notice channels in the settings, such as `email`.
         resolver: Resolves the hosts of webhook addresses; None uses the system's resolver.
-        log: The log for internal errors.
         log_folder: The folder of the log files.
         pages: Serves everything below `/pay/`; None for no pages.
         dash: Serves the dashboard, `/dash` and everything below; None for none.
@@ -136,13 +126,13 @@ class Hooks(Struct, frozen=True):
     """
 
     on_shutdown: Callable[[], None]
+    log: ErrorLog
     phone_states: Callable[[], Sequence[ModemHealth]] = tuple
     receiving: Callable[[], tuple[bool | None, str | None]] = lambda: (None, None)
     inspect: Callable[[str], Awaitable[bool]] = no_modem_answers
     deliver: Callable[[str, Sequence[str]], Awaitable[Source]] | None = None
     resolver: Resolver | None = None
     channels: tuple[str, ...] = ()
-    log: ErrorLog = field(default_factory=PlainLog)
     log_folder: str = ""
     pages: PagesApp | None = None
     dash: PagesApp | None = None
@@ -156,16 +146,16 @@ class InFlight:
         self._wait_s = wait_s
         self._running: dict[tuple[str, str], asyncio.Event] = {}
 
-    def alone(self, claim: Idempotency | None) -> AbstractAsyncContextManager[None]:
+    @asynccontextmanager
+    async def alone(self, claim: Idempotency | None) -> AsyncIterator[None]:
         """Run the block while no other call with this key is running; without a key, at once.
 
         Raises:
             Refusal: IDEMPOTENCY_IN_PROGRESS if the other call is still running after two seconds.
         """
-        return _AT_ONCE if claim is None else self._alone(claim)
-
-    @asynccontextmanager
-    async def _alone(self, claim: Idempotency) -> AsyncIterator[None]:
+        if claim is None:
+            yield
+            return
         key = (claim.scope, claim.key)
         try:
             async with asyncio.timeout(self._wait_s):
@@ -298,45 +288,27 @@ def claim(call: Call, body: Mapping[str, Any], *, field: bool = False) -> Idempo
         Refusal: IDEMPOTENCY_KEY_INVALID or IDEMPOTENCY_KEY_CONFLICT.
     """
     # All of them: two different headers are a conflict.
-    keys: list[object] = [_text(value) for name, value in call.scope["headers"] if name == _HEADER]
-    if field:
-        keys.append(body.get(FIELD))
-    given = {key for key in map(_checked, keys) if key is not None}
+    keys: list[object] = []
+    for name, value in call.scope["headers"]:
+        if name == _HEADER:
+            try:  # UTF-8, as in the body, else Latin-1, in which HTTP/1.1 was written
+                keys.append(value.decode())
+            except UnicodeDecodeError:
+                keys.append(value.decode("latin-1"))
+    if field and body.get(FIELD) is not None:
+        keys.append(body[FIELD])
+    given: set[str] = set()
+    for key in keys:
+        proper = isinstance(key, str) and 0 < len(key) <= IDEMPOTENCY_KEY_CHARACTERS_MAX
+        if not isinstance(key, str) or not proper or "\0" in key:
+            raise Refusal(ErrorCode.IDEMPOTENCY_KEY_INVALID)
+        given.add(key)
     if len(given) > 1:
         raise Refusal(ErrorCode.IDEMPOTENCY_KEY_CONFLICT)
     if not given:
         return None
     covered = {name: value for name, value in body.items() if not field or name != FIELD}
     caller = call.caller
-    return Idempotency(
-        scope=" ".join(
-            (
-                str(caller.mode or "any"),
-                caller.key_id or "session",
-                call.scope["method"],
-                call.scope["path"],
-            )
-        ),
-        key=given.pop(),
-        fingerprint=hashlib.sha256(canonical(covered)).hexdigest(),
-    )
-
-
-def _text(octets: bytes) -> str:
-    """Return the text of a header: UTF-8, as in the body, else Latin-1, in which HTTP/1.1 was written."""
-    try:
-        return octets.decode()
-    except UnicodeDecodeError:
-        return octets.decode("latin-1")
-
-
-def _checked(key: object) -> str | None:
-    if key is None:
-        return None
-    if (
-        not isinstance(key, str)
-        or not 0 < len(key) <= IDEMPOTENCY_KEY_CHARACTERS_MAX
-        or "\0" in key
-    ):
-        raise Refusal(ErrorCode.IDEMPOTENCY_KEY_INVALID)
-    return key
+    who = f"{caller.mode or 'any'} {caller.key_id or 'session'}"
+    scope = f"{who} {call.scope['method']} {call.scope['path']}"
+    return Idempotency(scope, given.pop(), hashlib.sha256(canonical(covered)).hexdigest())

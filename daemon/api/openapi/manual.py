@@ -130,7 +130,7 @@ def _reply(title: str, **values: Any) -> Reply:
         )
         for folder, head in FOLDERS.items()
     ]
-    text, style = rendered("manual.html", {}, title=title, pages=pages, version=VERSION, **values)
+    text, style = rendered("manual.html", title=title, pages=pages, version=VERSION, **values)
     return html_reply(text, style, _POLICY)
 
 

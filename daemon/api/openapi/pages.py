@@ -9,8 +9,8 @@ import base64
 import hashlib
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import partial
+from collections.abc import Callable, Iterable, Mapping
+from functools import cache
 from typing import Any, Final
 from urllib.parse import urlsplit
 
@@ -112,13 +112,17 @@ class MemberRow(Struct, frozen=True):
 
 def page(document: Mapping[str, Any]) -> tuple[str, str]:
     """Return the page of all operations and its inline style."""
+    operations = [
+        {"path": path, "method": method.upper(), **operation}
+        for path, methods in document["paths"].items()
+        for method, operation in methods.items()
+    ]
     sections = [
-        (tag["name"], tag["description"], list(_operations(document, tag["name"])))
+        (tag["name"], tag["description"], [one for one in operations if tag["name"] in one["tags"]])
         for tag in document["tags"]
     ]
-    return rendered(
-        "docs.html", document["components"]["schemas"], document=document, sections=sections
-    )
+    shapes = document["components"]["schemas"]
+    return rendered("docs.html", document=document, sections=sections, shapes=shapes)
 
 
 def errors_page() -> tuple[str, str]:
@@ -130,11 +134,17 @@ def errors_page() -> tuple[str, str]:
         (code, spec, example(error_schema(code), {}))
         for code, spec in sorted(ERRORS.items(), key=lambda item: item[1].http_status)
     ]
-    return rendered("errors.html", {}, errors=errors)
+    return rendered("errors.html", errors=errors)
 
 
-def rendered(name: str, shapes: Mapping[str, Any], **values: Any) -> tuple[str, str]:
+def rendered(name: str, **values: Any) -> tuple[str, str]:
     """Return a page of the folder `templates`, and its inline style."""
+    environment, style = _templates()
+    return environment.get_template(name).render(style=style, **values), style
+
+
+@cache
+def _templates() -> tuple[Any, str]:
     import jinja2  # noqa: PLC0415 -- few shops open the page
 
     loader = jinja2.PackageLoader("daemon.api", "templates")
@@ -149,20 +159,12 @@ def rendered(name: str, shapes: Mapping[str, Any], **values: Any) -> tuple[str, 
         "prose": prose,
         "inline": inline,
         "pretty": lambda value: json.dumps(value, indent=2, ensure_ascii=False),
-        "rows": partial(rows, shapes=shapes),
-        "kind": partial(kind, shapes=shapes),
+        "rows": rows,
+        "kind": kind,
         "required_first": required_first,
         "curl": curl,
     }
-    style = loader.get_source(environment, "docs.css")[0]
-    return environment.get_template(name).render(style=style, **values), style
-
-
-def _operations(document: Mapping[str, Any], tag: str) -> Iterator[dict[str, Any]]:
-    for path, methods in document["paths"].items():
-        for method, operation in methods.items():
-            if tag in operation["tags"]:
-                yield {"path": path, "method": method.upper(), **operation}
+    return environment, loader.get_source(environment, "docs.css")[0]
 
 
 def curl(operation: Mapping[str, Any], address: str) -> str:

@@ -18,6 +18,7 @@ from ipaddress import IPv6Address, ip_address
 from typing import Annotated, Final, Literal, NamedTuple, Self
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from daemon.core.access.sessions import SessionToken
 from daemon.core.errors import Refusal
@@ -111,17 +112,7 @@ SESSION: Final = Caller(CallerKind.SESSION, None, ALL_SCOPES, None, False, "sess
 
 def of_user(user: User, session: BrowserSession, mode: Mode | None = None) -> Caller:
     """Return the caller for a user of the dashboard. It has all scopes, because the role decides its permissions."""
-    return Caller(
-        CallerKind.BROWSER,
-        mode,
-        ALL_SCOPES,
-        None,
-        False,
-        f"user:{user.name}",
-        owner=user.role is Role.OWNER,
-        role=user.role,
-        browser=session,
-    )
+    return replace(of_role(user.name, user.role), mode=mode, browser=session)
 
 
 def of_role(user_name: str, role: Role) -> Caller:
@@ -430,7 +421,11 @@ class Rates:
         allowed = missing + self._each_us <= self._full_us
         if allowed:
             missing += self._each_us
-        self._keep(key_id, now_us + missing, now_us)
+        if key_id not in self._full_at and len(self._full_at) >= KEYS_MAX:
+            self._full_at = {known: at for known, at in self._full_at.items() if at > now_us}
+            if len(self._full_at) >= KEYS_MAX:
+                self._full_at.clear()
+        self._full_at[key_id] = now_us + missing
         wait = max(0, missing + self._each_us - self._full_us)
         return RateLimitResult(
             allowed=allowed,
@@ -439,13 +434,6 @@ class Rates:
             reset_s=_seconds(missing),
             retry_after_s=0 if allowed else _seconds(wait),
         )
-
-    def _keep(self, key_id: str, full_at: int, now_us: int) -> None:
-        if key_id not in self._full_at and len(self._full_at) >= KEYS_MAX:
-            self._full_at = {known: at for known, at in self._full_at.items() if at > now_us}
-            if len(self._full_at) >= KEYS_MAX:
-                self._full_at.clear()
-        self._full_at[key_id] = full_at
 
 
 def _seconds(us: int) -> int:

@@ -28,7 +28,7 @@ class Machine:
         self.places = wire.places({"MOMO_HOME": str(folder)}, 0, "/tmp")
         self.clock, self.entropy = FakeClock(), FakeEntropy()
         self.store = new_database.open_store(Path(self.places.database), self.clock.now_us())
-        self.vault = Vault.open(self.places, "file")
+        self.vault = Vault(self.places, "file")
 
     async def set_up(self, request: SetupRequest) -> dict[str, object]:
         return await set_up(self.store, self.clock, self.entropy, self.vault, request)

@@ -104,7 +104,7 @@ class Product:
         store = Disk.open(str(path), now_us=clock.now_us())
         # A simulated month has no time to wait for a disk.
         writer(store).execute("PRAGMA synchronous = OFF")
-        vault = Vault.open(wire.places({"MOMO_HOME": str(folder)}, 0, "/tmp"), "file")
+        vault = Vault(wire.places({"MOMO_HOME": str(folder)}, 0, "/tmp"), "file")
         env = Env(store, clock, FakeEntropy(seed), settings(limit), vault, account_key=b"k" * 32)
         product = cls(env, clock)
         await product.connect()
