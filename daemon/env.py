@@ -57,6 +57,7 @@ class Env(Struct):
         recovering: Messages of the journal are still missing in the database, so nothing may be judged by the time that passed.
         journal_fault: Why the message journal cannot be read; empty if it can.
         ca_fault: Why `[webhooks] ca_file` cannot be read; empty if it can.
+        secrets_fault: Why webhooks cannot be signed: the master key is not there, or is another one; empty if none waits.
         own_wordings: The shop's own wordings, as currently on the disk.
         heartbeats: The heartbeats of the workers.
         live_priority: Whether a live delivery is under way, which has priority over bulk resends.
@@ -87,6 +88,7 @@ class Env(Struct):
     recovering: bool = False
     journal_fault: str = ""
     ca_fault: str = ""
+    secrets_fault: str = ""
     live_receivers: LiveReceivers = field(default_factory=LiveReceivers)
     heartbeats: Heartbeats = field(default_factory=Heartbeats)
     live_priority: LivePriority = field(default_factory=LivePriority)

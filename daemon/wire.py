@@ -322,6 +322,8 @@ class FaultCause(StrEnum):
     """An address of the API is not free yet, or its folder or certificate is not there; it is tried again."""
     CA_FILE_UNREADABLE = "ca_file_unreadable"
     """Webhooks wait until the CAs of the settings can be read."""
+    SECRETS_LOCKED = "secrets_locked"
+    """Webhooks wait until the master key opens their signing secrets."""
     LOOP_FAILS = "loop_fails"
     """A loop of the daemon ends by a bug, and is started again; the other loops work."""
 

@@ -15,6 +15,7 @@ from daemon.core.upkeep.faults import Fault
 from daemon.core.upkeep.self_check import DatabaseState
 from daemon.env import Env
 from daemon.flows.upkeep import machine
+from daemon.flows.webhooks import deliver
 from daemon.loops.keep_running import note_work
 from daemon.runtime.log import Log
 from daemon.runtime.secrets import SecretsLocked
@@ -83,6 +84,7 @@ class FaultLoop:
                 f"{self._env.ca_fault}. Until then webhooks wait; none is lost.",
                 "momo doctor webhooks",
             )
+        found |= await self._find_locked()
         if waiting := sorted(self._not_listening()):
             found[FaultCause.NOT_LISTENING] = (
                 f"The API is not reached yet: {'; '.join(waiting)}. Messages are read, and it is tried again.",
@@ -111,6 +113,19 @@ class FaultLoop:
                 next_step = f"momo restore --stop {rescued}"
         assert fault.cause is not None
         return {fault.cause: (text, next_step), **found}
+
+    async def _find_locked(self) -> dict[FaultCause, tuple[str, str]]:
+        """Return the fault that webhooks wait for the master key, until none does."""
+        env, held = self._env, 0
+        if not env.secrets_fault:
+            return {}
+        with contextlib.suppress(Unavailable):
+            held = await deliver.count_waiting_for_key(env)
+        if not held:
+            env.secrets_fault = ""
+            return {}
+        text = f"Webhooks cannot be signed: {env.secrets_fault}. {held} wait; none is lost."
+        return {FaultCause.SECRETS_LOCKED: (text, "momo doctor keyring")}
 
     async def _rescue(self) -> str:
         """Copy the open database beside its lost file, once; return the newest copy, "" if there is none."""

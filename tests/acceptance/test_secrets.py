@@ -54,6 +54,40 @@ def test_without_the_master_key_sms_are_read_and_webhooks_wait_for_it(scene: Sce
     _delivered_with_key(scene)
 
 
+def _problems(shop: RealShop) -> list[str]:
+    found = shop.ask("GET", wire.Path.LOCAL_STATUS)["problems"]
+    return [one["text"] for one in found if one["cause"] == "secrets_locked"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("other", [False, True], ids=["no key", "another key"])
+def test_a_restore_without_its_key_is_told_and_webhooks_go_when_the_key_is_there(
+    scene: Scene, *, other: bool
+) -> None:
+    shop = scene.shop
+    scene.open_for_business()
+    assert shop.program("backup", "create", "--json").returncode == 0
+    shop.stop()
+    key = Path(shop.places.master_key)
+    hidden = key.rename(key.with_name("hidden"))
+    if other:
+        key.write_text(base64.b64encode(b"k" * 32).decode())
+        key.chmod(0o600)
+    done = shop.momo("restore", "--confirm", "Ama Provisions", timeout_s=60)
+    assert done.returncode == 0, done.stderr
+    assert "Webhooks wait until the master key is here too" in done.stderr
+    shop.start()
+    order = shop.request("25.00")
+    scene.phone.deliver(_paid(order["svc_code"]).pdus)
+    wait_until(lambda: _problems(shop), 20, "it is told")
+    wait_until(lambda: any(" 2 wait" in one for one in _problems(shop)), 20, "they are counted")
+    shop.stop()  # a key is read once
+    hidden.rename(key)
+    shop.start()
+    _delivered_with_key(scene)
+    wait_until(lambda: not _problems(shop), 20, "the fault ends")
+
+
 @pytest.mark.slow
 def test_a_master_key_that_others_may_read_is_not_used_until_that_is_mended(scene: Scene) -> None:
     scene.open_for_business()

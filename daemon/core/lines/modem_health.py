@@ -106,6 +106,7 @@ _STATES: Final[dict[str, tuple[str, Level]]] = {
     "unusable": ("modem.unusable", Level.FAIL),
     "app_silent": ("modem.app_silent", Level.FAIL),
     "app_refused": ("modem.app_refused", Level.WARN),
+    "app_locked": ("modem.app_locked", Level.FAIL),
     "login_needed": ("modem.login", Level.FAIL),
 }
 _FIXES: Final = dict.fromkeys(("not_storing", "not_deleting"), Text("fault.modem.disk.fix"))

@@ -23,14 +23,16 @@ from daemon.env import Env
 from daemon.runtime.files import free_bytes, sync
 from daemon.runtime.locks import HomeLock
 from daemon.runtime.message_journal import MessageJournal, SecondFolder
+from daemon.runtime.secrets import SecretsElsewhere, SecretsLocked, Vault
 from daemon.steps.store_parts import missing
 from daemon.store import journal, shop
 from daemon.store.branches import feed
 from daemon.store.engine import Store, Tx
 from daemon.store.open_store import IN_POSTGRESQL
-from daemon.store.upkeep import backup
+from daemon.store.upkeep import backup, inspect
 from daemon.store.upkeep.backup import BackupBad, Copy, DiskFull
 from daemon.store.webhooks import delivery_log
+from daemon.store.webhooks.endpoints import SIGNING_PURPOSE
 from daemon.wire import Mode, Places
 from parsers.times import from_us, render, to_us
 
@@ -344,7 +346,7 @@ def _put_back(
 async def _record_restore(
     places: Places, copy: Copy, now: datetime, result: dict[str, Any], messages_to: str
 ) -> dict[str, Any]:
-    """Record the restore in the journal; return how many webhooks may be sent again, and how many parts of messages come back.
+    """Record the restore in the journal; return what the owner has to know of what follows.
 
     The daemon takes the messages in at its next start. None: the message journal cannot be read.
     """
@@ -374,13 +376,28 @@ async def _record_restore(
         except OSError:
             lacking = None
         counts = await store.read(delivery_log.queue_counts)
+        secrets = await store.read(inspect.current_secrets)
     finally:
         store.close()
     return {
         "webhooks_that_may_repeat": counts["pending"] + counts["retrying"],
         "parts_to_recover": lacking,
         "is_branch": is_branch,
+        "secrets_locked": await asyncio.to_thread(_unopened, places, secrets),
     }
+
+
+def _unopened(places: Places, secrets: list[str]) -> str | None:
+    """Return why the master key does not open the signing secrets; None if it does, or only the service has it."""
+    vault = Vault.open(places, "auto")
+    try:
+        for sealed in secrets:
+            vault.unseal(sealed, SIGNING_PURPOSE)
+    except SecretsElsewhere:
+        return None
+    except SecretsLocked as error:
+        return str(error)
+    return None
 
 
 def _as_json(copy: Copy) -> dict[str, Any]:

@@ -93,7 +93,8 @@ async def attempt(
     unsealed = unsealing(env, {} if opened is None else opened)
     try:
         headers = head(unsealed, leased.endpoint, sealed, sent, body, times.best_us)
-    except SecretsLocked:
+    except SecretsLocked as error:
+        env.secrets_fault = str(error)
         await _give_back(env, leased, "secrets_locked")
         return None
     outcome = await sender.post(leased.endpoint.url, headers, body)
@@ -163,6 +164,11 @@ async def release_interrupted(env: Env, leased: Leased) -> None:
             tx, leased.delivery, leased.number, waiting="shutdown", now=now, next_at=now
         )
     )
+
+
+async def count_waiting_for_key(env: Env) -> int:
+    """Return how many deliveries cannot be signed now."""
+    return await env.store.read(lambda reader: deliveries.count_held(reader, "secrets_locked"))
 
 
 async def link_returned(env: Env) -> int:

@@ -88,6 +88,8 @@ class AndroidSource:
         self._unreadable_us: int | None = None
         self._news: list[tuple[str, dict[str, Any]]] = []
         """What is to be noticed, until it is stored."""
+        self._locked = ""
+        """Why the signing key cannot be opened."""
         self._looking = asyncio.Lock()
         self._others = set[int]()
         """The slots that are not in the settings and have sent something."""
@@ -168,7 +170,15 @@ class AndroidSource:
         if sealed is None:
             return None
         if self._key is None or self._key[0] != sealed:
-            self._key = (sealed, await unsealed(self._env, sealed))
+            try:
+                self._key = (sealed, await unsealed(self._env, sealed))
+            except Unavailable as error:
+                self._locked = error.why
+                self._new.count += 1
+                self._new.at_us = self._env.clock.now_us()
+                self._show()
+                raise
+            self._locked = ""
         return mac_of(self._key[1])
 
     def check(
@@ -355,7 +365,10 @@ class AndroidSource:
         """Set the state that lists and checks show."""
         now = self._env.clock.now_us()
         state, detail, fix = "ready", "", ""
-        if self._is_silent():
+        if self._locked:
+            state, detail = "app_locked", f"its posts cannot be checked: {self._locked}"
+            fix = f"momo doctor keyring; without a copy of the key: momo phones rotate-key {self.name}"
+        elif self._is_silent():
             state, fix = "app_silent", f"open the app and see that its server is Online; {SETUP}"
             detail = "the app was never heard"
             if self._heard_us is not None:

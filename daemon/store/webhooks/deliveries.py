@@ -276,6 +276,16 @@ def make_due(tx: Tx, *, waiting: str, now: int) -> int:
     )
 
 
+def count_held(reader: Reader, waiting: str) -> int:
+    """Return how many deliveries wait for this reason; it reads all that are to be sent."""
+    return int(
+        reader.value(
+            "SELECT COUNT(*) FROM deliveries WHERE next_attempt_at IS NOT NULL AND waiting = :waiting",
+            {"waiting": waiting},
+        )
+    )
+
+
 def record_endpoint_result(
     tx: Tx, endpoint_id: str, *, succeeded: bool, failures: int, link_failure: bool, now: int
 ) -> None:

@@ -460,6 +460,11 @@ def restore(
     if data.get("is_branch"):
         notes.append("This branch sends nothing to its hub until it has taken the hub's rows.")
         following.append("momo hub restore --from-hub")
+    if locked := data.get("secrets_locked"):
+        notes.append(
+            f"Webhooks wait until the master key is here too: {clean(locked)}. Copy master.key to this machine."
+        )
+        following.append("momo doctor keyring")
     return Answer(*done.parts, lines=lines, notes=notes, next=following)
 
 

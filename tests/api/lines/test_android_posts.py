@@ -21,6 +21,7 @@ from daemon.flows.messages.settle_lines import assemble_parts
 from daemon.loops.sources.android import AndroidSource
 from daemon.runtime.config import Config, SourceSettings
 from daemon.runtime.log import Log
+from daemon.runtime.secrets import SecretsLocked, Vault
 from daemon.store.lines import sources as states
 from tests.fakes.android_app import PASSWORD, USER, AndroidApp, Sms, event, headers, received
 from tests.fakes.api import FakeApi, running
@@ -190,6 +191,25 @@ async def test_unknown_name_is_answered_like_a_wrong_key(phone: Phone) -> None:
     unknown = await phone.client.post("/v1/sources/android/other", content=body, headers=sent)
     assert unknown.status_code == wrong.status_code == 401
     assert unknown.json()["error"] | {"request_id": 0} == wrong.json()["error"] | {"request_id": 0}
+
+
+async def test_posts_are_told_while_the_key_that_checks_them_cannot_be_opened(
+    phone: Phone, receipts: Iterator[Receipt], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def locked(*_: object) -> bytes:
+        raise SecretsLocked("the master key does not open this secret")
+
+    made = next(receipts)
+    with monkeypatch.context() as without_key:
+        without_key.setattr(Vault, "unseal", locked)
+        assert (await phone.message(made)).status_code == 503
+        state = phone.source.conditions()[0]
+        assert (state.state, "master key" in str(state.detail)) == ("app_locked", True)
+        assert "rotate-key phone1" in str(state.next_step)
+        row = await phone.row()
+        assert (row is not None and row.refused) == 1
+    assert (await phone.message(made)).status_code == 200
+    assert phone.source.conditions()[0].state == "ready"
 
 
 async def test_post_recorded_earlier_is_refused(phone: Phone, receipts: Iterator[Receipt]) -> None:
