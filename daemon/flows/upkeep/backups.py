@@ -389,7 +389,7 @@ async def _record_restore(
 
 def _unopened(places: Places, secrets: list[str]) -> str | None:
     """Return why the master key does not open the signing secrets; None if it does, or only the service has it."""
-    vault = Vault.open(places, "auto")
+    vault = Vault(places, "auto")
     try:
         for sealed in secrets:
             vault.unseal(sealed, SIGNING_PURPOSE)
