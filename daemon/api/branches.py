@@ -202,6 +202,7 @@ class Invitation(Struct, frozen=True):
 
     name: Annotated[str, Meta(min_length=1), marked(then=_branch_name)]
     decides: Literal["all", "nothing"] = "all"
+    valid_s: Annotated[int, Meta(ge=60, le=hub.INVITED_S_MAX)] = hub.INVITED_S
 
 
 async def invite(call: Call) -> Reply:
@@ -209,7 +210,9 @@ async def invite(call: Call) -> Reply:
     needs_owner(call.caller)
     asked = await call.body(Invitation)
     pin = await asyncio.to_thread(_own_pin, call.env)
-    made = await hub.invite(call.env, call.caller, asked.name, asked.decides, pin)
+    made = await hub.invite(
+        call.env, call.caller, asked.name, asked.decides, pin, valid_s=asked.valid_s
+    )
     reply = ok({**made, "url": call.env.public_base_url})
     return Reply(reply.status, reply.body, (NO_STORE,))
 

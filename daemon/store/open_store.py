@@ -48,7 +48,7 @@ def new_store(path: str, url: str) -> Store:
 
 
 def copy_to_server(path: str, url: str, now_us: int) -> Copied:
-    """Copy every row of the shop's file at `path` to the empty database at `url`; the file stays as it is.
+    """Copy every row of the shop's file at `path` to the empty database at `url`, as a hub; the file stays as it is.
 
     Raises:
         DriverMissing: There is no driver for the server.

@@ -25,6 +25,7 @@ FILES = {
     "sms-backup.xml": '<smses count="1"><sms address="MobileMoney" date="1700000000000" type="1" body="Hi"/></smses>',
     "samples.txt": INLINE,
     "messages.jsonl": json.dumps({"sender": "MobileMoney", "text": RECEIPT}) + "\n",
+    "branches.txt": "kumasi\nbox-7 nothing\n",
     "payments.csv": "reference,transaction_id\n7KQ2MX,0000012345\n",
     "mtn-november.csv": "F_ID,AMOUNT,BAL BEFORE,BAL AFTER\n93214500002,10.00,20.00,10.00\n",
     "other.csv": "Reference,Value\nAB1234,-5.00\n",

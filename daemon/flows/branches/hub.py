@@ -16,7 +16,7 @@ from daemon.core.books.day_sheet import midnight
 from daemon.core.branches.facts import SUMS, TABLES
 from daemon.core.branches.place import ALONE, Place
 from daemon.core.errors import FieldError, Refusal, invalid
-from daemon.core.limits import MINUTE_US
+from daemon.core.limits import SECOND_US
 from daemon.env import Env
 from daemon.steps import hand_up
 from daemon.store import journal, shop
@@ -25,8 +25,10 @@ from daemon.store.branches import branches, copies, feed, restored
 from daemon.store.engine import Reader, Tx
 from daemon.store.payments import payments
 from daemon.wire import ErrorCode, Mode, Scope, ShopRole
+from parsers.money import render
 
-INVITED_US: Final = 15 * MINUTE_US
+INVITED_S: Final = 15 * 60
+INVITED_S_MAX: Final = 30 * 24 * 60 * 60
 _LETTERS: Final = "23456789abcdefghjkmnpqrstuvwxyz"
 _LENGTH: Final = 20
 """Of the word in an invitation: 99 bits."""
@@ -87,8 +89,10 @@ async def end(env: Env, caller: Caller) -> dict[str, Any]:
     return done
 
 
-async def invite(env: Env, caller: Caller, name: str, decides: str, pin: str) -> dict[str, Any]:
-    """Invite a branch; return the word that it joins with, once, within 15 minutes.
+async def invite(
+    env: Env, caller: Caller, name: str, decides: str, pin: str, *, valid_s: int = INVITED_S
+) -> dict[str, Any]:
+    """Invite a branch; return the word that it joins with, once, within this time.
 
     Raises:
         Refusal: NOT_A_HUB.
@@ -106,7 +110,7 @@ async def invite(env: Env, caller: Caller, name: str, decides: str, pin: str) ->
             name=name,
             decides=decides,
             sha256=_hash(secret),
-            until=now + INVITED_US,
+            until=now + valid_s * SECOND_US,
             now=now,
         )
         journal.add(
@@ -120,7 +124,7 @@ async def invite(env: Env, caller: Caller, name: str, decides: str, pin: str) ->
 
     await env.store.write(job)
     word = f"{secret}.{pin}" if pin else secret
-    return {"name": name, "word": word, "decides": decides, "expires_in_s": INVITED_US // 1_000_000}
+    return {"name": name, "word": word, "decides": decides, "expires_in_s": valid_s}
 
 
 async def accept(
@@ -277,7 +281,7 @@ async def ask(
 
 
 async def status(env: Env) -> dict[str, Any]:
-    """Return the branches, each with its progress, today's payments and what is open; without test mode.
+    """Return the branches, each with its progress, today's payments and their sums, and what is open; without test mode.
 
     Raises:
         Refusal: NOT_A_HUB.
@@ -297,6 +301,10 @@ async def status(env: Env) -> dict[str, Any]:
                     "epoch": one.epoch, "acked": one.acked_seq, "last_heard_at": one.last_heard_at,
                     "version": one.version, "clock_off_us": one.clock_off_us,
                     **branches.counts(reader, one.id, since),
+                    "takings_today": [
+                        {"currency": currency, "amount": render(minor, currency)}
+                        for currency, minor in branches.takings(reader, one.id, since)
+                    ],
                 }
                 for one in found
             ]

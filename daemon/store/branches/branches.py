@@ -353,6 +353,7 @@ def refused_since(reader: Reader, since: int) -> list[tuple[str, int, str]]:
 _COUNTS: Final[Mapping[str, str]] = {
     "payments_today": "payments WHERE branch_id = :id AND stored_at >= :since AND mode = 'live'",
     "open_reviews": "reviews WHERE branch_id = :id AND state = 'open' AND mode = 'live'",
+    "waiting": "payments WHERE branch_id = :id AND decider = 'hub' AND standing <> 'used' AND mode = 'live'",
     "refused": "facts_refused WHERE branch_id = :id",
     "asked": "branch_commands WHERE branch_id = :id AND done_at IS NULL",
 }
@@ -365,6 +366,16 @@ def counts(reader: Reader, branch_id: str, since: int) -> dict[str, int]:
     return {
         name: reader.count(f"SELECT COUNT(*) FROM {rows}", values) for name, rows in _COUNTS.items()
     }
+
+
+def takings(reader: Reader, branch_id: str, since: int) -> list[tuple[str, int]]:
+    """Return the sum of a branch's payments since a time in each currency, in minor units; without those taken back."""
+    rows = reader.all(
+        "SELECT currency, SUM(amount_minor) FROM payments WHERE branch_id = :id AND stored_at >= :since "
+        "AND mode = 'live' AND reversed_at IS NULL GROUP BY currency ORDER BY currency",
+        {"id": branch_id, "since": since},
+    )
+    return [(str(currency), int(minor)) for currency, minor in rows]
 
 
 def handed_and_unused(reader: Reader, branch_id: str) -> list[str]:

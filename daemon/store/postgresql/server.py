@@ -298,7 +298,7 @@ _REFERENCES: Final = (
 
 
 def copy_shop(file: str, url: str, now_us: int) -> Copied:
-    """Copy every row of the shop in `file` to the empty database at `url`. The file stays as it is.
+    """Copy every row of the shop in `file` to the empty database at `url`, where it is a hub. The file stays as it is.
 
     Raises:
         NotCopied: The file is of another version or damaged, the shop is a branch, the database is not empty, or a row
@@ -346,6 +346,7 @@ def _copy(source: sqlite3.Connection, target: Connection) -> Copied:
     try:
         rows = _copy_tables(source, target)
         sums = _compared(source, target)
+        target.execute("UPDATE shop SET role = 'hub'")
         target.execute("COMMIT")
     except BaseException:
         if target.in_transaction and not target.is_broken:

@@ -38,6 +38,7 @@ def payment(
     client: Client,
     terminal: Terminal,
     order: str | None = option("REF|CODE", "The sandbox transaction to pay."),
+    code: str | None = option("CODE", "What the payer types: a code that only head office knows."),
     amount: str | None = option("The amount paid; default: the expected amount."),
     payer: str | None = option("The payer's number."),
     name: str | None = option("The payer's name."),
@@ -56,9 +57,12 @@ def payment(
         momo simulate payment --order 7KQ2MX --amount 10 --late
         momo simulate payment --amount 5 --network telecel --payer 0209000111
         momo simulate payment --order 7KQ2MX --fake
+        momo simulate payment --code 2KQ7MX --amount 10
     """
     if order is None and amount is None:
         raise usage("name the transaction with --order, or the amount with --amount")
+    if order is not None and code is not None:
+        raise usage("--order and --code exclude each other")
     if wrong_code and order is None:
         raise usage("--wrong-code needs --order")
     given = {
@@ -68,6 +72,7 @@ def payment(
         "provider": _provider(network),
         "late": True if late else None,
         "sender": _STRANGER if fake else None,
+        "reference_text": code,
     }
     body = only_given(given)
     number, _, unit = rate.partition("/")

@@ -6,28 +6,38 @@ from urllib.parse import urlsplit
 
 from daemon.wire import ErrorCode, Path
 from momo_cli.errors import Failure, usage
-from momo_cli.exit_codes import CANCELLED, DAEMON
+from momo_cli.exit_codes import CANCELLED, DAEMON, OK, PARTIAL
 from momo_cli.frame.command import command
 from momo_cli.inputs.parameters import argument, flag, option
-from momo_cli.inputs.typed_values import is_this_machine
+from momo_cli.inputs.typed_values import is_this_machine, read_text
 from momo_cli.service.daemon_program import run_verb, stop_daemon
 from momo_cli.show.answer import BY_RESULT, Answer, Head, Row, made, unchanged, view_of
 from momo_cli.show.terminal import Terminal
 from momo_cli.show.words import ago, counted, fact_lines, money, phone
 from momo_cli.socket.client import Client, path_of
 from momo_cli.text import at, clean
+from momo_cli.times import duration_s, parse_stamp
+from parsers.money import read_api_amount, render
 
 _STATUS_VIEW: Final = view_of(
-    "id name status decides epoch acked last_heard_at version payments_today open_reviews refused asked clock_off_us",
+    "id name status decides epoch acked last_heard_at version payments_today open_reviews refused asked clock_off_us waiting",
     Head("BRANCH", lambda row, _: clean(row["name"])),
     Head("STATUS", lambda row, _: clean(row["status"])),
     Head("HEARD", lambda row, t: ago(row.get("last_heard_at"), t) or "—"),
     Head("TODAY", lambda row, _: str(row["payments_today"]), right=True),
+    Head("MONEY", lambda row, _: _takings([row]), right=True),
     Head("REVIEWS", lambda row, _: str(row["open_reviews"]), right=True),
+    Head("WAITING", lambda row, _: str(row["waiting"]), right=True),
     Head("REFUSED", lambda row, _: str(row["refused"]), right=True),
     Head("ASKED", lambda row, _: str(row["asked"]), right=True),
     Head("CLOCK", lambda row, _: _clock(row)),
     id="id",
+)
+_INVITE_VIEW: Final = view_of(
+    "name word decides expires_in_s url ok message",
+    Head("BRANCH", lambda row, _: clean(row["name"])),
+    Head("TYPE THERE", lambda row, _: clean(row.get("command") or f"✗ {row.get('message')}")),
+    id="word",
 )
 _ASKED_VIEW: Final = view_of("id branch kind", id="id")
 _JOIN_VIEW: Final = view_of(
@@ -54,6 +64,7 @@ _OPENED: Final = (
     "momo daemon restart",
 )
 _STOP_S: Final = 30.0
+_SILENT_S: Final = 900.0
 _MINUTE_US: Final = 60_000_000
 
 
@@ -68,9 +79,9 @@ def init(
     end` takes it back until a branch joins. Exit 10: not confirmed. Branches reach it by HTTPS:
     set http.bind and http.public_base_url, and use `momo daemon certificate create`, or a proxy with a public name.
 
-    With --database the shop's data moves to a PostgreSQL server: every row is copied in one transaction, counts and sums
-    are compared, and store.url is set. The file stays as it is. Stop the daemon first, or use --stop; afterwards start it,
-    and type `momo hub init`.
+    With --database the shop's data moves to a PostgreSQL server, where it is a hub: every row is copied in one transaction,
+    counts and sums are compared, and store.url is set. The file stays as it is. Stop the daemon first, or use --stop, and
+    start it afterwards.
 
     Examples:
         momo hub init
@@ -85,8 +96,11 @@ def init(
         lines = [
             f"{terminal.tick} Copied {row['rows']} rows with {counted(row['payments'], 'payment')}; the sums agree.",
             f"  The file stays: {clean(row['kept'])}",
+            "  The copy is a hub.",
         ]
-        return Answer(*done.parts, lines=lines, next=["momo daemon start", "momo hub init"])
+        return Answer(
+            *done.parts, lines=lines, next=["momo daemon start", "momo hub invite --help"]
+        )
     if stop:
         raise usage("--stop goes with --database")
     if not terminal.flags.yes and client.find(Path.LOCAL_HUB) is None:
@@ -122,38 +136,67 @@ def end(client: Client, terminal: Terminal) -> Answer:
     return Answer(*reply.parts, lines=[f"{terminal.tick} {said}"], notes=notes)
 
 
-@command("hub invite", view=view_of("name word decides expires_in_s url", id="word"))
+@command("hub invite", view=_INVITE_VIEW)
 def invite(
     client: Client,
     terminal: Terminal,
-    name: str = argument("NAME", "The branch, such as kumasi."),
+    name: str | None = argument("[NAME]", "The branch, such as kumasi.", default=None),
     decides: str = option(
         "all|nothing", "nothing: it only receives payments; orders are made here.", default="all"
     ),
+    file: str | None = option("FILE", "Invite a branch for each line: NAME, or NAME nothing."),
+    valid: str = option("15m", "How long a word works, at most 30d.", default="15m"),
 ) -> Answer:
-    """It prints the command to type at the branch. The word works once, for 15 minutes. A branch that is invited again
-    gets a new key when it joins, and the machine that sent as this branch before is refused.
+    """It prints the command to type at the branch. The word works once. A branch that is invited again gets a new key when it
+    joins, and the machine that sent as this branch before is refused. With --file the other branches are invited if a line is
+    wrong; exit 9.
 
     Examples:
         momo hub invite kumasi
         momo hub invite box-7 --decides nothing
+        momo hub invite --file branches.txt --valid 7d -o csv
     """
     if decides not in ("all", "nothing"):
         raise usage("--decides takes all or nothing")
-    reply = client.call("POST", Path.LOCAL_HUB_INVITES, body={"name": name, "decides": decides})
+    if (name is None) == (file is None):
+        raise usage("name a branch, or a file of branches with --file")
+    valid_s = round(duration_s(valid, "--valid"))
+    if name is None:
+        lines = read_text(terminal, str(file)).splitlines()
+        rows = [_invited(client, line.split(), decides, valid_s) for line in lines if line.strip()]
+        refused = sum(not row["ok"] for row in rows)
+        notes = [f"{counted(refused, 'line')} refused; the others are invited."] if refused else []
+        return Answer(rows=rows, notes=notes, exit_code=PARTIAL if refused else OK, stream=True)
+    body = {"name": name, "decides": decides, "valid_s": valid_s}
+    reply = client.call("POST", Path.LOCAL_HUB_INVITES, body=body)
     row = reply.data
     inside = terminal.human and _is_inside(client, clean(row["url"]))
-    joining = f"momo hub join {clean(row['url'])} {clean(row['word'])}"
     return Answer(
         *reply.parts,
-        lines=[
-            f"Within {row['expires_in_s'] // 60} minutes, type at {clean(row['name'])}:",
-            f"  {joining}",
-        ],
+        lines=[f"Within {valid}, type at {clean(row['name'])}:", f"  {_joining(row)}"],
         plain=row["word"],
         notes=[_INSIDE] if inside else [],
         next=list(_OPENED) if inside else ["momo hub status"],
     )
+
+
+def _joining(row: Row) -> str:
+    return f"momo hub join {clean(row['url'])} {clean(row['word'])}"
+
+
+def _invited(client: Client, words: list[str], decides: str, valid_s: int) -> Row:
+    """Invite the branch of one line; return its row, or why it was refused."""
+    if words[1:] in ([], ["all"], ["nothing"]):
+        body = {"name": words[0], "decides": [*words, decides][1], "valid_s": valid_s}
+        try:
+            made: Row = client.call("POST", Path.LOCAL_HUB_INVITES, body=body).data
+        except Failure as failure:
+            if not failure.http_status:
+                raise
+            return {"name": words[0], "ok": False, "message": failure.message}
+        return {**made, "ok": True, "command": _joining(made)}
+    why = "a line is a name without blanks, and `nothing` if head office decides everything"
+    return {"name": words[0], "ok": False, "message": why}
 
 
 def _is_inside(client: Client, url: str) -> bool:
@@ -170,9 +213,9 @@ def status(
     terminal: Terminal,
     wait: bool = flag("At a branch: wait until all is sent; then compare every day."),
 ) -> Answer:
-    """At a hub: HEARD is when a branch last sent, TODAY the number of its payments of today, REVIEWS that of its open reviews.
-    REFUSED counts facts that could not be stored, ASKED what was asked of the branch and is not answered. CLOCK is how far
-    its clock is off, if it is more than a minute.
+    """At a hub: HEARD is when a branch last sent, TODAY and MONEY its payments of today, REVIEWS its open reviews, WAITING the
+    payments that head office has to decide. REFUSED counts facts that could not be stored, ASKED what was asked of the branch
+    and is not answered. CLOCK is how far its clock is off, if it is more than a minute. The last line sums up.
 
     At a branch: "to send" counts changes that the hub does not have yet; in JSON it is `behind`. "handed up" counts
     payments that head office decides. "same as the hub" compares number and sum of the payments of each of the last 31 days
@@ -212,9 +255,40 @@ def status(
     return Answer(
         *reply.parts,
         empty="No branch was invited yet.",
+        notes=[_summary(reply.data, terminal)] if reply.data else [],
         next=["momo hub invite --help"],
         view=_STATUS_VIEW,
     )
+
+
+def _summary(rows: list[Row], terminal: Terminal) -> str:
+    """Return the sums of all branches: silent ones, what waits, and money."""
+    joined = [row for row in rows if row["status"] != "left"]
+    silent = sum(_is_silent(row, terminal) for row in joined)
+    disputed = sum(row["status"] == "disputed" for row in joined)
+    parts = [counted(len(joined), "branch", "branches")]
+    parts += [f"{silent} silent for more than a quarter of an hour"] if silent else []
+    parts += [f"{disputed} disputed"] if disputed else []
+    waiting = sum(row["waiting"] for row in joined)
+    parts += [f"{counted(waiting, 'payment')} to be decided here"] if waiting else []
+    paid = sum(row["payments_today"] for row in joined)
+    parts.append(f"{counted(paid, 'payment')} today{', ' if paid else ''}{_takings(joined)}")
+    return "; ".join(parts) + "."
+
+
+def _is_silent(row: Row, terminal: Terminal) -> bool:
+    heard = parse_stamp(row.get("last_heard_at"))
+    return heard is not None and (terminal.now() - heard).total_seconds() > _SILENT_S
+
+
+def _takings(rows: list[Row]) -> str:
+    """Return the sums of today in each currency."""
+    sums = dict[str, int]()
+    for row in rows:
+        for one in row["takings_today"]:
+            minor = read_api_amount(one["amount"], one["currency"]) or 0
+            sums[one["currency"]] = sums.get(one["currency"], 0) + minor
+    return ", ".join(money(render(minor, currency), currency) for currency, minor in sums.items())
 
 
 @command("hub release", view=view_of("payment_id branch", id="payment_id"))

@@ -1,10 +1,12 @@
-"""`momo hub init` and `momo hub end`: the question, and the way back."""
+"""`momo hub init` and `end`: the question, and the way back; `invite` for many branches; the sums of `status`."""
 
 import io
+from pathlib import Path
 
 import pytest
 
 from daemon import wire
+from tests.cli import samples
 from tests.cli.conftest import Momo
 from tests.fakes.fake_api import FakeApi, ok, refusal
 
@@ -90,3 +92,42 @@ def test_leaving_at_once_tells_the_sum_that_head_office_may_have_used(
     api.on("POST", wire.Path.LOCAL_BRANCH_LEAVE, ok({"left": True, "unanswered": sums}))
     told = momo("hub", "leave", "--force", "-o", "table")
     assert "2 payments of GHS 75.00 together were sent to head office" in told.out + told.err
+
+
+def test_a_file_invites_a_branch_for_each_line_and_names_the_lines_that_are_wrong(
+    api: FakeApi, momo: Momo, tmp_path: Path
+) -> None:
+    made = {"word": "7k2m", "decides": "all", "expires_in_s": 604800, "url": "https://hub.example"}
+    api.on(
+        "POST",
+        wire.Path.LOCAL_HUB_INVITES,
+        ok({"name": "kumasi", **made}),
+        refusal(422, "VALIDATION_ERROR", "The name is too long."),
+        ok({"name": "box-7", **made}),
+    )
+    file = tmp_path / "branches.txt"
+    file.write_text("kumasi\n\nnew york office\n" + "x" * 41 + "\nbox-7 nothing\n")
+    ran = momo("hub", "invite", "--file", str(file), "--valid", "7d", "-o", "table")
+    assert ran.code == 9
+    assert ran.out.count("momo hub join https://hub.example 7k2m") == 2
+    assert "without blanks" in ran.out
+    assert "2 lines refused; the others are invited." in ran.err
+    asked = [one.body for one in api.asked]
+    assert [one["valid_s"] for one in asked] == [604_800] * 3
+    assert asked[-1]["decides"] == "nothing"
+
+
+def test_a_name_or_a_file_is_needed(momo: Momo) -> None:
+    assert momo("hub", "invite").code == 2
+    assert momo("hub", "invite", "kumasi", "--file", "x").code == 2
+
+
+def test_status_sums_up_silent_branches_waiting_payments_and_money(
+    api: FakeApi, momo: Momo
+) -> None:
+    silent = {**samples.BRANCH, "name": "tamale", "status": "disputed"}
+    heard = {**samples.BRANCH, "last_heard_at": "2026-11-20T09:14:00.000Z"}
+    api.on("GET", HUB, ok([heard, silent]))
+    ran = momo("hub", "status", "-o", "table")
+    assert ran.err.startswith("2 branches; ")
+    assert "1 disputed; 6 payments to be decided here; 24 payments today, GHS 821.00." in ran.err
