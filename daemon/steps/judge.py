@@ -19,7 +19,7 @@ from typing import Any, Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from daemon.core.limits import DAY_US
+from daemon.core.limits import DAY_US, MINUTE_US
 from daemon.core.messages import line_trust
 from daemon.core.messages.balance_chain import (
     ChainEntry,
@@ -398,9 +398,9 @@ class Line:
     # --- payments ----------------------------------------------------------------------------------
 
     def limits(self) -> Limits:
-        """Return the limits of the line today; the usual takings are added up once a day."""
+        """Return the limits of the line today; the usual takings are added up once a day, or more often on the first."""
         today = self.context.now // DAY_US
-        if self.state.usual_day != today:
+        if self.state.usual_day != today or self.state.usual_receipts < line_trust.LIMIT_RECEIPTS:
             usual, receipts = balances.usual_day(self.context.tx, self.chain, today)
             self.state = replace(self.state, usual_day=today, usual_minor=usual, usual_receipts=receipts)  # fmt: skip
         trust = self.context.env.config.trust
@@ -764,10 +764,13 @@ def due_of(reader: Reader, chain: Chain, state: LineState, now: int) -> Due:
 
 def is_flooded(reader: Reader, chain: Chain, state: LineState, now: int) -> bool:
     """Return whether a line is in a flood."""
-    since = max(now - DAY_US, state.proved_at)
-    return state.candidate_at > since and line_trust.is_flood(
-        balances.recent_candidates(reader, chain), state, now
+    since, senders = max(now - DAY_US, state.proved_at), PROVIDERS[chain.provider].senders
+    # A part without its others opens a row: it may be the half of a forgery that waits.
+    strays = messages.strays(
+        reader, chain.sim_key, senders, since, now - MINUTE_US, line_trust.OPENING_MAX + 1
     )
+    recent = balances.recent_candidates(reader, chain) if state.candidate_at > since else []
+    return line_trust.is_flood([*recent, *((at, True) for at in strays)], state, now)
 
 
 def _check(context: Context) -> BalanceCheck:

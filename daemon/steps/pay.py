@@ -4,6 +4,7 @@ A reversal does not change the status of a verified payment: the money was there
 sent, and the owner decides about the consequences.
 """
 
+from collections.abc import Sequence
 from typing import Any, Final
 
 from daemon.core.ids import payment_id
@@ -355,15 +356,17 @@ def open_message_review(
 
 
 def review_sender(
-    context: Context, message_id: str, sender: str | None, reason: ReviewReason, doubts: list[str]
-) -> None:
-    """Open a review of a message from a sender, or in a wording, that is not known yet.
+    context: Context, message_id: str, sender: str | None, reason: ReviewReason, doubts: Sequence[str] = ()
+) -> None:  # fmt: skip
+    """Open a review of a message of a sender, or in a wording, that is not known yet, or of parts that have rivals.
 
     Beside so many open ones of the sender within an hour it is only listed: what a person decides about those decides it too.
     """
     since = context.now - HOUR_US
     if reviews.open_of_sender_since(context.tx, context.sim.sim_key, sender or "", since) < OPEN_MAX:  # fmt: skip
-        open_message_review(context, message_id, reason, {"doubts": doubts})
+        details = {"doubts": list(doubts)} if doubts else {}
+        tell = reason is not ReviewReason.AMBIGUOUS_PARTS
+        open_message_review(context, message_id, reason, details, tell=tell)
 
 
 def reverse(context: Context, arrived: StoredMessage, read_as: readings.Reversal) -> Payment | None:

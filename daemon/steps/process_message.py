@@ -18,7 +18,7 @@ from daemon.steps.context import (
     StoredMessage,
 )
 from daemon.steps.judge import choose_reading, judge_message
-from daemon.steps.pay import open_message_review, review_sender
+from daemon.steps.pay import review_sender
 from daemon.steps.store_parts import Unread
 from daemon.store import journal
 from daemon.store.messages import messages
@@ -59,7 +59,7 @@ def process_message(context: Context, whole: JoinedMessage) -> MessageState:
         outcome.state = MessageState.HELD
         outcome.trusted = False
         outcome.reasons = [ReviewReason.AMBIGUOUS_PARTS]
-        open_message_review(context, whole.message_id, ReviewReason.AMBIGUOUS_PARTS, {}, tell=False)
+        review_sender(context, whole.message_id, whole.last.sender, ReviewReason.AMBIGUOUS_PARTS)
     elif not doubts:
         judge = imported_message.keep_imported if context.imported else judge_message
         if _is_split(whole, read_as):

@@ -98,6 +98,7 @@ class _Prover:
         self.answer, self.actor = answer, actor
         self.line = Line(context, chain, actor=actor)
         self.told: dict[str, Told] = {}
+        self.pieces: list[ChainEntry] = []
 
     def prove(self) -> Proof:
         line, shown = self.line, self.shown
@@ -105,6 +106,7 @@ class _Prover:
         place, since = self._place_in_chain()
         if place is not None:
             self._believe_chain(place, since)
+            self._find_pieces(accept=self.answer is Question.FOUND)
             return self._done(Text("proof.said.agrees", shown=self._money(shown)))
         row = None if shown <= SWEPT_MINOR else self._row()
         if row is not None:
@@ -206,11 +208,7 @@ class _Prover:
     def _accept_way(self, way: list[ChainEntry]) -> None:
         """Continue the chain with messages beside it that lead exactly to the number; learn their centres."""
         line, tx = self.line, self.context.tx
-        rows = {one.row for one in way if one.row is not None}
-        for number in rows:
-            row = balances.row_of(tx, number)
-            if row is not None:
-                line.drop_row(row)
+        self._drop_rows(way)
         for entry in way:
             paid = entry.pays and messages.payment_of(tx, entry.key) is not None
             line.append(entry, Why.PROVED)
@@ -219,12 +217,47 @@ class _Prover:
         line.absorb()
         self._set_aside(self.at, None)
         self._firm()
+        self._learn_centres(way)
+
+    def _drop_rows(self, way: list[ChainEntry]) -> None:
+        """Remove the rows whose messages become part of the chain."""
+        for number in {one.row for one in way if one.row is not None}:
+            row = balances.row_of(self.context.tx, number)
+            if row is not None:
+                self.line.drop_row(row)
+
+    def _learn_centres(self, way: list[ChainEntry]) -> None:
+        """Let a centre be home whose messages proofs have confirmed often enough, and judge its other messages again."""
+        line, tx = self.line, self.context.tx
         for smsc in {one.smsc for one in way if not one.home and one.smsc is not None}:
             count, days, total = balances.proved_through(tx, self.chain, smsc)
             if count >= PROVED_MESSAGES and days >= PROVED_DAYS and count * PROVED_PART >= total:
                 one = next(entry for entry in way if entry.smsc == smsc)
                 learn_smsc(self.context, self.chain, one, SmscSource.PROVED)
                 judge_again_through(line, smsc)
+
+    def _find_pieces(self, *, accept: bool) -> None:
+        """Find doubtful messages that fill a gap of the chain exactly, from both sides; they pay after a yes."""
+        line, tx = self.line, self.context.tx
+        since = self.at - USUAL_DAYS * DAY_US
+        gaps = [one for one in balances.gaps(tx, self.chain, since) if one.gap_left is not None]
+        loose = balances.loose(tx, self.chain, since) if gaps else []
+        for right in gaps:
+            assert right.gap_left is not None, "it was looked at"
+            assert right.before is not None, "it names a balance"
+            inside = [one for one in loose if line_trust.is_in_gap(one.time, right)]
+            way = line_trust.path(right.gap_left, right.before, inside)
+            if not way:
+                continue
+            if not accept:
+                self.pieces += way
+            else:
+                balances.change(tx, replace(right, gap_minor=0, gap_left=None, gap_left_at=None))
+                self._drop_rows(way)
+                for entry in way:
+                    line.accept_aside(entry, Why.PROVED)
+                    self._tell(entry, "paid")
+                self._learn_centres(way)
 
     def _begin_again(self, before: int | None) -> Proof:
         """Believe the number, with a gap before it: the difference is booked as untold when the next message joins."""
@@ -301,7 +334,13 @@ class _Prover:
                 "messages": len(self.told),
             },
         )
-        return Proof(True, None, sentence, self.shown, untold, tuple(self.told.values()))
+        told = tuple(self.told.values())
+        if not self.pieces:
+            return Proof(True, None, sentence, self.shown, untold, told)
+        asked = tuple(one.key for one in self.pieces)
+        total = self._money(sum(one.amount or 0 for one in self.pieces))
+        found = Text("proof.said.pieces", said=sentence, count=len(asked), total=total)
+        return Proof(True, Question.FOUND, found, self.shown, untold, told, asked)
 
     def _tell(self, entry: ChainEntry, outcome: str) -> None:
         sentence = Text(f"proof.told.{outcome}", what=self._moment(entry))

@@ -23,6 +23,7 @@ from itertools import islice
 from typing import Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from daemon.core import ids
 from daemon.core.inputs import ReadPart
@@ -143,8 +144,13 @@ def _store_one_of_many(
         messages.count_part(context.tx, joined_to)
     if at_once:
         return _join(context, members)
-    if chosen is not None:
-        messages.assemble_later(context.tx, members[0].message_id, context.now + ASSEMBLE_AFTER_US)
+    # A later part than the first, beside one that is in a message: it may be the genuine one, and the other a stranger's.
+    rival = new.position > 1 and any(
+        one.position == new.position and not one.is_open for one in stored
+    )
+    if chosen is not None or (rival and is_new):
+        first = message_id if chosen is None else members[0].message_id
+        messages.assemble_later(context.tx, first, context.now + ASSEMBLE_AFTER_US)
     return Waiting(message_id)
 
 
@@ -185,13 +191,48 @@ def assemble(context: Context, row: Message) -> list[JoinedMessage]:
         group = [one for one in stored or () if one.is_open]
         chosen = parts.choose(key.total, [parts.part_of(_decode(one.pdu)) for one in group])
         if chosen is None:
-            return found
+            return found or _beside_whole(context, key, own, stored or ())
         members = [group[index] for index in chosen.indexes]
         if found and not found[0].ambiguous:
             at = context.now + ASSEMBLE_AFTER_US
             messages.assemble_later(context.tx, members[0].message_id, at)
             return found
         found.append(_join(context, members, ambiguous=bool(found) or not chosen.is_clear))
+
+
+def _beside_whole(
+    context: Context, key: parts.PartKey, own: Sequence[PartRow], stored: Sequence[PartRow]
+) -> list[JoinedMessage]:
+    """Return what parts form with the other parts of a concluded message of the same minute, whose place another part took."""
+    if context.imported or context.mode is Mode.TEST:
+        return []
+    mine = {one.position: one for one in own}
+    for whole in dict.fromkeys(one.message_id for one in stored if not one.is_open):
+        theirs = {one.position: one for one in stored if one.message_id == whole}
+        if len(theirs) != key.total or not mine.keys() < theirs.keys():
+            continue
+        values = [_decode(one.pdu) for _, one in sorted({**theirs, **mine}.items())]
+        new = [parts.part_of(one) for one in values]
+        near = all(parts.apart_us(one, new[0]) <= PROMPT_SPAN_US for one in new)
+        same = all(parts.part_of(_decode(theirs[at].pdu)).user_data == new[at - 1].user_data for at in mine)  # fmt: skip
+        if near and not same:
+            return [JoinedMessage(own[0].message_id, values[-1], parts.join(values), theirs[1].sent_at, tuple(values), ambiguous=True)]  # fmt: skip
+    return []
+
+
+def pair_again(context: Context, row: Message) -> list[JoinedMessage]:
+    """Return what the parts of a rejected message form with those that lay beside it: the rejected pairing was the wrong one."""
+    own = messages.stored_parts(context.tx, row.id)
+    key = parts.key_of(row.sim_key, _decode(own[0].pdu)) if row.parts_total > 1 and own else None
+    if key is None:
+        return []
+    beside = dict[str, list[PartRow]]()
+    for one in _candidates(context, key, row.smsc, own[0].sent_at) or ():
+        if one.message_id != row.id:
+            beside.setdefault(one.message_id, []).append(one)
+    rejected = [replace(one, is_open=False) for one in own]
+    found = (_beside_whole(context, key, mine, rejected) for mine in beside.values())
+    return [replace(one, ambiguous=False) for pairing in found for one in pairing]
 
 
 def _candidates(

@@ -26,8 +26,10 @@ from daemon.steps.judge import (
     apply_decision,
     release_waiting,
 )
+from daemon.steps.process_message import process_message
 from daemon.steps.rejudge import rejudge_held
 from daemon.steps.settle import belongs_to_branch
+from daemon.steps.store_parts import pair_again
 from daemon.store import idempotency, journal
 from daemon.store.branches import branches
 from daemon.store.branches.branches import BranchCommand
@@ -36,7 +38,7 @@ from daemon.store.journal import Notice, add_notice
 from daemon.store.messages import messages
 from daemon.store.messages.messages import Confirmed
 from daemon.store.payments import payments, reviews, transactions
-from daemon.wire import ErrorCode, Mode, ReviewReason
+from daemon.wire import ErrorCode, MessageState, Mode, ReviewReason
 from parsers.read import PROVIDERS
 from parsers.reading import Kind
 
@@ -359,6 +361,7 @@ async def reject(
             assert held_message is not None, "a review without a payment is about its message"
             release_waiting(held_message.context, review, actor=caller.name)
             settled = _settle_others(held_message, review, caller, genuine=False)
+            _pair_again(held_message, caller)
             if settled > 0 and not confirmed:
                 require(caller, Operation.DECIDE_FORGERY)
                 raise Refusal(
@@ -438,6 +441,20 @@ def _held(tx: Tx, env: Env, review: Review, times: Times) -> _Held | None:
 def _settle_others(held: _Held, review: Review, caller: Caller, *, genuine: bool) -> int:
     """Apply the decision to the row of a message; return how many other messages it settled."""
     return apply_decision(held.context, review.message_id, genuine=genuine, actor=caller.name)
+
+
+def _pair_again(held: _Held, caller: Caller) -> None:
+    """Judge what the parts of a rejected message form with parts that lay beside it."""
+    tx = held.context.tx
+    for whole in pair_again(held.context, held.message):
+        beside = messages.get(tx, whole.message_id)
+        asked = reviews.open_for_message(tx, whole.message_id)
+        if beside is None or (beside.state is not MessageState.INCOMPLETE and asked is None):
+            continue
+        if asked is not None:
+            reviews.close(tx, asked.id, "superseded", by=caller.name, now=held.context.now)
+        process_message(held.context, whole)
+        messages.keep_received_at(tx, beside.id, beside.received_at)
 
 
 def _confirmed_wording(

@@ -91,7 +91,7 @@ def is_repeat(one: Part, other: Part) -> bool:
 
 def is_near(one: Part, other: Part) -> bool:
     """Return whether two parts may be of one message by their SMSC times; an unreadable time is near to any."""
-    return _apart_us(one, other) <= SPAN_US_MAX
+    return apart_us(one, other) <= SPAN_US_MAX
 
 
 def choose(total: int, candidates: Sequence[Part]) -> Assembly | None:
@@ -125,7 +125,7 @@ def _around(
     for place in places:
         near = sorted(
             (index for index in place if is_near(candidates[index], candidates[anchor])),
-            key=lambda index: _apart_us(candidates[index], candidates[anchor]),
+            key=lambda index: apart_us(candidates[index], candidates[anchor]),
         )
         if anchor in near:
             near = [anchor, *(index for index in near if index != anchor)]
@@ -134,11 +134,11 @@ def _around(
         first = candidates[near[0]]
         others = [one for one in near if candidates[one].user_data != first.user_data]
         chosen.append(near[0])
-        span = max(span, _apart_us(first, candidates[anchor]))
+        span = max(span, apart_us(first, candidates[anchor]))
         if others:
             has_rivals = True
             if anchor != near[0]:
-                rival_us = min(rival_us, _apart_us(candidates[others[0]], candidates[anchor]))
+                rival_us = min(rival_us, apart_us(candidates[others[0]], candidates[anchor]))
     return Assembly(tuple(chosen), has_rivals, is_clear=False, span_us=span), rival_us
 
 
@@ -164,7 +164,8 @@ def join(messages: Sequence[Message]) -> str:
     return "".join(pieces)
 
 
-def _apart_us(one: Part, other: Part) -> int:
+def apart_us(one: Part, other: Part) -> int:
+    """Return how far apart two parts are in SMSC time; far, if one time cannot be read."""
     if one.sent_at_us is None or other.sent_at_us is None:
         return SPAN_US_MAX
     return abs(one.sent_at_us - other.sent_at_us)

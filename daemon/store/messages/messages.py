@@ -312,6 +312,23 @@ def count_unjoined(
     )
 
 
+def strays(
+    reader: Reader, sim_key: str, senders: Sequence[str], since: int, until: int, limit: int
+) -> list[int]:
+    """Return when messages of these senders through home SMSCs came of which parts are missing, between two times."""
+    if not senders:
+        return []
+    names = {f"name{at}": one for at, one in enumerate(senders)}
+    rows = reader.all(
+        "SELECT m.created_at FROM messages m WHERE m.state = 'incomplete' AND m.sim_key = :sim AND m.parts_seen < m.parts_total "
+        f"AND m.created_at > :since AND m.created_at <= :until AND m.sender IN ({', '.join(f':{name}' for name in names)}) "
+        "AND EXISTS (SELECT 1 FROM sim_smscs s WHERE s.sim_key = m.sim_key AND s.source <> 'noticed' "
+        f"AND SUBSTR(s.smsc, 1, LENGTH(s.smsc) - {VARYING_DIGITS}) = SUBSTR(m.smsc, 1, LENGTH(m.smsc) - {VARYING_DIGITS})) LIMIT :limit",
+        {"sim": sim_key, "since": since, "until": until, "limit": limit, **names},
+    )
+    return [row[0] for row in rows]
+
+
 def assemble_later(tx: Tx, message_id: str, at: int | None) -> None:
     """Set when the parts of a message are put together; the first time that was set stays."""
     tx.run(

@@ -164,7 +164,7 @@ def open_of_sender_since(reader: Reader, sim_key: str, sender: str, since: int) 
     """Return the number of open reviews of an untrusted sender's messages on a SIM, opened since then."""
     return reader.count(
         "SELECT COUNT(*) FROM messages m JOIN reviews r ON r.message_id = m.id WHERE LOWER(m.sender) = LOWER(:sender) "
-        "AND m.sim_key = :sim AND r.state = 'open' AND r.reason IN ('unknown_sender', 'doubtful_message') AND r.created_at >= :since",
+        "AND m.sim_key = :sim AND r.state = 'open' AND r.reason IN ('unknown_sender', 'doubtful_message', 'ambiguous_parts') AND r.created_at >= :since",
         {"sim": sim_key, "sender": sender, "since": since},
     )
 

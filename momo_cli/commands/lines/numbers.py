@@ -157,9 +157,12 @@ def wallet(
     body = {"balance": amount, "answer": answer, "password": password}
     reply = client.call("POST", path, body=only_given(body))
     data = reply.data
-    if not data["settled"] and terminal.human and answer is None:
+    while data["question"] not in {None, answer} and terminal.human:
         terminal.note(clean(data["sentence"]))
-        if terminal.ask(_YES[data["question"]], "--answer").strip().upper() != "YES":
+        answer = data["question"]
+        if terminal.ask(_YES[answer], "--answer").strip().upper() != "YES":
+            if data["settled"]:
+                break
             return unchanged()
         reply = client.call("POST", path, body=only_given({**body, "answer": data["question"]}))
         data = reply.data

@@ -214,6 +214,25 @@ async def test_doubtful_messages_that_lead_exactly_to_the_number_pay_after_a_yes
     ], "two messages of one day make no centre home"
 
 
+async def test_doubtful_messages_fill_an_older_gap_that_they_fit_from_both_sides(
+    shop: FakeShop,
+) -> None:
+    order = await shop.request(2500)
+    assert await say(shop, 1, 500, 90_500) is PAID
+    assert await say(shop, 2, 2500, 93_000, order.svc_code, smsc=FOREIGN) is HELD
+    assert await say(shop, 3, 700, 93_650, smsc=FOREIGN) is HELD, "it fits on neither side"
+    assert await say(shop, 4, 100, 93_100) is HELD
+    await shop.says(93_100)
+    asked = await shop.says(93_100)
+    assert (asked.settled, asked.question) == (True, Question.FOUND)
+    assert "1 message" in str(asked.sentence)
+    assert await status(shop, order) is TransactionStatus.PENDING
+    proof = await shop.says(93_100, Question.FOUND)
+    assert (proof.question, outcomes(proof)) == (None, ["paid"])
+    assert await status(shop, order) is TransactionStatus.SUCCESS
+    assert (await shop.says(93_100)).question is None
+
+
 async def test_a_centre_is_home_after_five_messages_on_two_days_that_proofs_confirmed(
     shop: FakeShop,
 ) -> None:

@@ -190,12 +190,14 @@ async def test_the_bound_is_asked_about_before_it_is_used_up(shop: FakeShop) -> 
     assert await kinds(shop) == 2 * [Notice.WALLET_ASKED]
 
 
-async def test_the_limit_is_half_of_a_usual_day_without_the_present_one(shop: FakeShop) -> None:
+async def test_the_limit_is_half_of_a_usual_day_and_on_the_first_day_of_what_came_so_far(
+    shop: FakeShop,
+) -> None:
     balance, day = 90_000, 86_400
     for number in range(1, 41):
         balance += 2_000
         await states(shop, receipt(number, 2_000, balance))
-    assert await states(shop, receipt(41, 20_100, 900_000)) == [MessageState.HELD], "not today's"
+    assert await states(shop, receipt(41, 40_100, 900_000)) == [MessageState.HELD]
     half = receipt(42, 40_000, 800_000, after_s=day)
     assert await states(shop, half) == [MessageState.PAYMENT]
     assert await states(shop, receipt(43, 1, 800_001, after_s=day + 60)) == [MessageState.HELD]
@@ -434,7 +436,7 @@ async def test_an_approval_takes_the_whole_row_and_pays_what_waits_in_it(
 async def test_the_notice_about_held_payments_ends_when_none_waits_any_more(
     strict: FakeShop,
 ) -> None:
-    await states(strict, receipt(1, 2500, 70_000), receipt(2, 100, 70_100, after_s=5000))
+    await states(strict, receipt(1, 2500, 70_000), receipt(2, 100, 60_100, after_s=5000))
     await send_due(strict)
     (told,) = [row for row in await listed(strict) if row.kind == "review.opened"]
     first, second = await strict.rows(Review, "reviews", "state = 'open'")

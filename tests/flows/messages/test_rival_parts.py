@@ -9,6 +9,7 @@ from daemon.core.model import Review, Transaction
 from daemon.flows.messages.settle_lines import assemble_parts
 from daemon.flows.payments import review
 from daemon.modem.codec.pdu_encode import encode_deliver
+from daemon.runtime.config import Trust
 from daemon.wire import MessageState, TransactionStatus
 from tests.fakes.receipts import MTN_SENDER, MTN_SMSC, STARTED, mtn_receipt
 from tests.fakes.shop import OWNER, FakeShop
@@ -216,6 +217,47 @@ async def test_rivals_of_the_same_half_minute_are_for_a_person(shop: FakeShop) -
     await review.approve(shop.env, OWNER, row.id, said)
     assert await status(shop, mine) is TransactionStatus.SUCCESS
     assert await after_six_seconds(shop) == 0
+
+
+async def test_a_rival_part_that_comes_after_the_message_was_paid_asks_a_person(
+    shop: FakeShop,
+) -> None:
+    mine, theirs = await shop.request(), await shop.request()
+    first, second = parts(shop, mine.svc_code)
+    await shop.read_pdus([first, forged_end(theirs.svc_code)])
+    assert len(await shop.payments()) == 1
+    await shop.read_pdus([second])
+    assert await after_six_seconds(shop) == 1
+    [row] = await shop.rows(Review, "reviews", "state = 'open' AND reason = 'ambiguous_parts'")
+    await review.approve(shop.env, OWNER, row.id, review.Approval(mine.reference, confirmed=True))
+    assert await status(shop, mine) is TransactionStatus.SUCCESS
+
+
+async def test_after_the_wrong_pairing_is_rejected_the_other_one_is_judged(shop: FakeShop) -> None:
+    shop.limit(0)
+    mine, theirs = await shop.request(), await shop.request()
+    first, second = parts(shop, mine.svc_code)
+    forged = forged_end(theirs.svc_code, seconds=1)
+    await shop.read_pdus([forged, second, first])
+    assert await after_six_seconds(shop) == 1
+    [row] = await shop.rows(Review, "reviews", "state = 'open'")
+    text = (await shop.values(f"SELECT body FROM messages WHERE id = '{row.message_id}'"))[0]
+    assert (mine.svc_code or "") in text, "the nearer part is shown"
+    await review.reject(shop.env, OWNER, row.id, "not mine", confirmed=True)
+    again = await shop.values(
+        "SELECT state FROM messages WHERE state IN ('held', 'payment', 'unparsed')"
+    )
+    assert len(again) == 1, "the other pairing is judged"
+
+
+async def test_parts_without_their_others_are_a_flood(shop: FakeShop) -> None:
+    for number in range(20, 27):
+        await shop.read_pdus([forged_end("food", reference=number)])
+    shop.clock.advance(120)
+    shop.trust(Trust(unconfirmed_limit=0))
+    mine = await shop.request()
+    await shop.read_pdus(parts(shop, mine.svc_code))
+    assert await status(shop, mine) is TransactionStatus.MANUAL_REVIEW, "it counts to the limit"
 
 
 @pytest.mark.parametrize("order", list(permutations(range(4))), ids=str)

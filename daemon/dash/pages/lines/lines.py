@@ -403,7 +403,7 @@ async def say_wallet(visit: Visit) -> Outcome:
             balance,
             answer=Question(answer) if yes else None,
         )
-    if not proof.settled and proof.question is not None:
+    if proof.question is not None:
         visit.errors[proof.question] = visit.cite(proof.sentence)
         raise FormWrong
     values = {"sim": view, "proof": proof, "currency": currency, "text": visible}
