@@ -19,13 +19,14 @@ from daemon.core.names import network_of
 from daemon.core.payments.transaction_json import TransactionListItemAnswer
 from daemon.core.reading import Wrong
 from daemon.core.shape import Offset, marked, page_size
-from daemon.flows.books import audit
+from daemon.flows.books import audit, shifts
 from daemon.flows.books.audit import note_statement
 from daemon.flows.upkeep import notices
 from daemon.steps.books.day_sheet import read_rows, read_sheet
 from daemon.steps.books.statement import Finding, compared
 from daemon.store import shop
 from daemon.store.books import exports
+from daemon.store.books import shifts as stored_shifts
 from daemon.store.books.day_sheet import Period
 from daemon.store.books.exports import DeliveryRow, TablePage
 from daemon.store.engine import Reader
@@ -113,6 +114,60 @@ async def get_report(call: Call) -> Reply:
         data["rows"], total = rows
         return ok(data, query.meta(limit=limit, offset=offset, total=total))
     return ok(data, query.meta())
+
+
+SHIFTS: Final = 50
+
+
+class ShiftsQuery(Struct, frozen=True):
+    """The page of the list."""
+
+    before: Annotated[int, page_size(1 << 62)] | None = None
+
+
+async def list_shifts(call: Call) -> Reply:
+    """Return the newest shifts with their sums; `before` is the id of the last one of the page before."""
+    before = call.query.read(ShiftsQuery).before
+    now = call.env.clock.now_us()
+
+    def read(reader: Reader) -> list[Json]:
+        found = stored_shifts.latest(reader, None, before=before, limit=SHIFTS)
+        return [shifts.sheet(reader, one, now) for one in found]
+
+    return ok(await call.env.store.read(read))
+
+
+async def get_shift(call: Call) -> Reply:
+    """Return one shift with its sums; `mine` is the caller's open one."""
+    return await _shift(call, _shift_id(call))
+
+
+async def open_shift(call: Call) -> Reply:
+    """Open a shift of the caller; one that is open goes on."""
+    return await _shift(call, (await shifts.begin(call.env, call.caller)).seq)
+
+
+async def close_shift(call: Call) -> Reply:
+    """Close a shift; `mine` is the caller's open one. A closed one stays as it is."""
+    return await _shift(call, (await shifts.end(call.env, call.caller, _shift_id(call))).seq)
+
+
+def _shift_id(call: Call) -> int | None:
+    text = call.path("shift_id")
+    if text == "mine":
+        return None
+    if not (text.isascii() and text.isdecimal() and len(text) < 19):
+        raise Refusal(ErrorCode.ROUTE_NOT_FOUND)
+    return int(text)
+
+
+async def _shift(call: Call, seq: int | None) -> Reply:
+    now = call.env.clock.now_us()
+    return ok(
+        await call.env.store.read(
+            lambda reader: shifts.sheet(reader, shifts.shown(reader, call.caller, seq), now)
+        )
+    )
 
 
 class MailBody(Struct, frozen=True):

@@ -99,8 +99,13 @@ def sheet_lines(data: Row, terminal: Terminal) -> list[str]:
     counts = _COUNT if terminal.width >= _LABEL + _COUNT + _AMOUNT else 0
     for row in data.get("settled") or ():
         amount = f"{money(row['amount']):>{_AMOUNT}}"
-        found.append(f"{_SETTLED[row['kind']]:<{_LABEL}}{_count(row, counts)}{amount}")
+        found.append(f"{settled_label(row):<{_LABEL}}{_count(row, counts)}{amount}")
     return found
+
+
+def settled_label(row: Row) -> str:
+    """Return how transactions were settled, in words."""
+    return "Settled in cash" if row.get("in_cash") else _SETTLED[row["kind"]]
 
 
 def balance_differences(data: Row) -> list[str]:

@@ -815,3 +815,15 @@ LINK = {
     "compared": {"agrees": True, "payments": 12, "hub_payments": 12, "days": 31, "different_days": []},
 }  # fmt: skip
 """How far a branch is."""
+SHIFT = {
+    "id": "7",
+    "by": "user:ama",
+    "opened_at": "2026-11-20T08:00:00.000Z",
+    "closed_at": "2026-11-20T17:02:00.000Z",
+    "closed_by": "user:ama",
+    "made": [{"currency": "GHS", "count": 4, "amount": "100.00"}],
+    "paid": [{"currency": "GHS", "count": 3, "amount": "70.00"}],
+    "settled": [
+        {"kind": "rest_received", "in_cash": True, "currency": "GHS", "count": 1, "amount": "5.00"}
+    ],
+}

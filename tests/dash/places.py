@@ -3,7 +3,10 @@
 For a new page with a place, add the row of the test shop with this id here.
 """
 
+from daemon.core.access.callers import of_role
+from daemon.flows.books import shifts
 from daemon.store.webhooks import routing
+from daemon.wire import Role
 from tests.fakes import outbox
 from tests.fakes.api import FakeApi
 from tests.fakes.orders import Orders
@@ -26,7 +29,9 @@ async def paths(api: FakeApi) -> dict[str, str]:
     [method] = await api.shop.values("SELECT id FROM payment_methods")
     message = (await api.shop.values("SELECT id FROM messages"))[0]
     [key, *_] = await api.shop.values("SELECT id FROM api_keys ORDER BY seq")
+    await shifts.begin(api.shop.env, of_role(Role.CASHIER, Role.CASHIER))
     return {
+        "/dash/shifts/{id}": "/dash/shifts/1",
         "/dash/keys/{id}": f"/dash/keys/{key}",
         "/dash/settings/{id}": "/dash/settings/smtp.to",
         "/dash/users/{id}": "/dash/users/owner",

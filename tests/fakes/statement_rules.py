@@ -17,9 +17,7 @@ ALSO_UNIQUE: Final = frozenset(
         # Of one pair of name words: the key of `request_names`.
         "n.expires_at DESC, n.transaction_id DESC",
         # The columns that the rows are grouped by.
-        "total DESC, p.payer_phone, MAX(p.payer_name), p.currency",
-        "total DESC, p.provider, MAX(CAST(NULL AS TEXT)), p.currency",
-        "total DESC, e.actor, MAX(CAST(NULL AS TEXT)), p.currency",
+        "total DESC, key, name, p.currency",
     }
 )
 _TOKEN: Final = re.compile(r"'(?:[^']|'')*'|[(),]|[:\w.]+|\S")

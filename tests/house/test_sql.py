@@ -21,8 +21,8 @@ OWN_FORM = "daemon/store/payments/search_index.py"
 LIMITED = re.compile(r"\bORDER BY ((?:[^()]|\((?:[^()]|\([^()]*\))*\))*?) LIMIT\b")
 UNIQUE = {
     "seq",
-    # The payments of one number are grouped by name and currency.
-    "p.payer_phone, MAX(p.payer_name), p.currency",
+    # What money is grouped by, and its currency.
+    "key, name, p.currency",
     # The key of the facts that a hub keeps aside, and their own id.
     "branch_id, version, id",
     # The key of the facts that are only shown.

@@ -183,6 +183,10 @@ class Operation(StrEnum):
     """Settle a short transaction with a second payment that came."""
     SETTLE_BY_HAND = "settle_by_hand"
     """Settle with cash, waive what is missing, give change back."""
+    KEEP_SHIFT = "keep_shift"
+    """Open and close the own shift."""
+    CLOSE_SHIFTS = "close_shifts"
+    """Close the shift of another person."""
     DECIDE_REVIEW = "decide_review"
     DECIDE_FORGERY = "decide_forgery"
     """Approve or reject a receipt that may be forged."""
@@ -219,6 +223,8 @@ ALLOWED: Final[Mapping[Operation, frozenset[Role]]] = {
     Operation.RECONCILE: COUNTER,
     Operation.SETTLE: COUNTER,
     Operation.SETTLE_BY_HAND: MANAGERS,
+    Operation.KEEP_SHIFT: COUNTER,
+    Operation.CLOSE_SHIFTS: MANAGERS,
     Operation.DECIDE_REVIEW: COUNTER,
     Operation.DECIDE_FORGERY: MANAGERS,
     Operation.MANAGE_PAYERS: MANAGERS,

@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from daemon.core.json_values import Json, timestamp
 from daemon.core.names import network_name, network_of
-from daemon.core.shape import Amount, Count, Currency, sample
+from daemon.core.shape import Amount, Count, Currency, Flag, sample
 from daemon.wire import SettlementKind
 from parsers.money import render
 from parsers.times import from_us, to_us
@@ -66,9 +66,10 @@ class WalletSums(Struct, frozen=True):
 
 
 class SettledSum(Struct, frozen=True):
-    """How often, and over which sum, transactions were settled in one way."""
+    """How often, and over which sum, transactions were settled in one way; `in_cash`: the rest came without a payment."""
 
     kind: Annotated[SettlementKind, sample(SettlementKind.WAIVED)]
+    in_cash: Flag
     currency: Currency
     count: Count
     amount: Amount
@@ -76,13 +77,14 @@ class SettledSum(Struct, frozen=True):
 
 def settled_sums(rows: Iterable[tuple[str, str]]) -> list[SettledSum]:
     """Add up the settlements of a period: the stored JSON of each, and its currency."""
-    found: dict[tuple[str, str], list[int]] = {}
+    found: dict[tuple[str, bool, str], list[int]] = {}
     for text, currency in rows:
         facts = json.loads(text)
-        found.setdefault((facts["kind"], currency), []).append(facts["amount_minor"])
+        in_cash = facts["kind"] == SettlementKind.REST_RECEIVED and "holder" not in facts
+        found.setdefault((facts["kind"], in_cash, currency), []).append(facts["amount_minor"])
     return [
-        SettledSum(SettlementKind(kind), currency, len(each), render(sum(each), currency))
-        for (kind, currency), each in sorted(found.items())
+        SettledSum(SettlementKind(kind), cash, currency, len(each), render(sum(each), currency))
+        for (kind, cash, currency), each in sorted(found.items())
     ]
 
 

@@ -12,9 +12,7 @@
     show('[data-tap]', !!context && context.state === 'suspended' && loud());
     return context;
   }
-  function wake() {
-    if ((!context || context.state === 'suspended') && loud() && sounds()) { context.resume().then(function () { show('[data-tap]', false); }); }
-  }
+  function wake() { if ((!context || context.state === 'suspended') && loud() && sounds()) { context.resume().then(function () { show('[data-tap]', false); }); }}
   function chime(pitches) {
     if (!loud() || !sounds()) { return; }
     pitches.forEach(function (pitch, place) {
@@ -82,8 +80,7 @@
   document.addEventListener('momo:swapped', function () {
     var found = marks();
     Object.keys(found).forEach(function (mark) { if (!known[mark]) { ring(mark, found[mark]); } });
-    known = found;
-    dress();
+    known = found; dress();
   });
   known = marks();
   if (Object.keys(known).length || document.querySelector('[data-tells]')) { sounds(); }

@@ -242,8 +242,8 @@ def by_group(
         f"{_money(period)} SELECT COUNT(*) FROM (SELECT 1 {grouped}) g", period.params()
     )
     rows = reader.all(
-        f"{_money(period)} SELECT {key}, MAX({name}), p.currency, COUNT(*), SUM(p.amount_minor) AS total "
-        f"{grouped} ORDER BY total DESC, {key}, MAX({name}), p.currency LIMIT :limit OFFSET :offset",
+        f"{_money(period)} SELECT {key} AS key, MAX({name}) AS name, p.currency, COUNT(*), SUM(p.amount_minor) AS total "
+        f"{grouped} ORDER BY total DESC, key, name, p.currency LIMIT :limit OFFSET :offset",
         period.params(limit=limit, offset=offset),
     )
     return [(row[0], row[1], row[2], int(row[3]), int(row[4])) for row in rows], int(total)

@@ -715,6 +715,18 @@ CREATE TABLE cancellations (
 ) STRICT;
 
 -- Unknown IDs tried on a transaction, to limit guessing.
+-- Who stood at a till from when to when.
+CREATE TABLE shifts (
+    seq       INTEGER PRIMARY KEY,
+    actor     TEXT NOT NULL,  -- public; as in the journal
+    opened_at INTEGER NOT NULL,
+    closed_at INTEGER,
+    closed_by TEXT,           -- public
+    CHECK ((closed_at IS NULL) = (closed_by IS NULL))
+) STRICT;
+CREATE UNIQUE INDEX shifts_open ON shifts (actor) WHERE closed_at IS NULL;
+CREATE INDEX shifts_by_actor ON shifts (actor, seq);
+
 CREATE TABLE reconcile_misses (
     transaction_id       TEXT NOT NULL REFERENCES transactions (id),  -- public
     telco_transaction_id TEXT NOT NULL,  -- public

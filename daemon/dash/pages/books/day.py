@@ -59,6 +59,7 @@ async def show(visit: Visit) -> Shown | Download:
     page = listing.ListPage("day-sheet", "books/day.html", columns, searched=False)
     values = {
         "sheets": sheet["sheets"],
+        "settled": sheet["settled"],
         "by": by,
         "more": total - len(rows),
         "named": lambda row: named(visit, row, by),

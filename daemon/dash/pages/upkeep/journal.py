@@ -22,7 +22,7 @@ THINGS: Final[dict[str, tuple[str, ...]]] = {
     "lines": ("sim", "modem", "payment_method", "link"),
     "webhooks": ("endpoint", "delivery", "dead_letter", "secret"),
     "access": ("user", "session", "password", "second_factor", "api_key"),
-    "books": ("export", "statement", "report"),
+    "books": ("export", "statement", "report", "shift"),
     "upkeep": ("shop", "backup", "setting", "clock", "disk", "db", "smtp", "notice"),
 }
 """The filter of things, and the first words of the types of entries that belong to each."""
