@@ -44,7 +44,7 @@ from daemon.loops.sources.all import RunningSource, Sources, new_source
 from daemon.loops.watchdog import Supervisor, Watchdog
 from daemon.loops.watched_files import WatchedFiles
 from daemon.modem.discovery import find_ports
-from daemon.open_shop import EXIT_OK, StartError, connect, new_store, open_home
+from daemon.open_shop import EXIT_AGAIN, EXIT_OK, StartError, connect, new_store, open_home
 from daemon.pages.routes import PayRoutes
 from daemon.runtime.config import Config
 from daemon.runtime.config_file import ConfigError, check_exposure
@@ -67,6 +67,8 @@ from parsers.phone import read_phone
 
 RETRY_S: Final = 5.0
 """Between two tries to open the database."""
+RESTART_S: Final = 0.5
+"""Until a restart, so that the page that asked for it gets its answer."""
 RESERVED_FILES: Final = 128
 """Descriptors that no HTTP connection may take: of the database, modems, webhooks and logs."""
 RECOVER_TRIES: Final = 3
@@ -174,6 +176,7 @@ class Daemon:
         self._listeners = listeners
         self._log = log
         self._stopping = asyncio.Event()
+        self._exit = EXIT_OK
         self._notifier = Supervisor()
         if options.supervised:
             self._notifier = Supervisor.of(os.environ, os.getpid())
@@ -221,7 +224,13 @@ class Daemon:
         async def inspect(device_id: str) -> bool:
             return await self._sources.inspect(device_id)
 
-        machine = Machine(log, self._conditions, self._places, channels, inspect=inspect)
+        def restart() -> None:
+            self._exit = EXIT_AGAIN
+            asyncio.get_running_loop().call_later(RESTART_S, self._stopping.set)
+
+        machine = Machine(
+            log, self._conditions, self._places, channels, inspect=inspect, restart=restart
+        )
         return Hooks(
             channels=channels,
             on_shutdown=self._stopping.set,
@@ -291,7 +300,7 @@ class Daemon:
                         always, timeout=retry_s, return_when=asyncio.FIRST_COMPLETED
                     )
                 if stopped in ended:
-                    return EXIT_OK
+                    return self._exit
                 for task in ended:
                     raise self._ended_by_itself(task)
                 usable = await self._open()

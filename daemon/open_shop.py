@@ -31,6 +31,8 @@ EXIT_FINDINGS = 6
 EXIT_NOT_SET_UP = 11
 EXIT_DAMAGED = 74
 EXIT_LOCKED = 75
+EXIT_AGAIN = EXIT_LOCKED
+"""The daemon ends to be started again; a service manager does so, as after a shop that is in use."""
 EXIT_CONFIG = 78
 _EXITS: Final = {
     ErrorCode.USAGE: EXIT_USAGE,

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from daemon.app import RunOptions, serve
-from daemon.open_shop import EXIT_FAILED, StartError, is_set_up
+from daemon.open_shop import EXIT_AGAIN, EXIT_FAILED, StartError, is_set_up
 from daemon.runtime import files
 from daemon.runtime.system import SystemClock, loop_factory, raise_open_files_max
 from daemon.wire import ErrorCode, Places
@@ -44,7 +44,7 @@ def run_command(options: argparse.Namespace, places: Places) -> int:
     )
     try:
         with asyncio.Runner(loop_factory=loop_factory()) as runner:
-            return runner.run(serve(run, places, os.environ))
+            code = runner.run(serve(run, places, os.environ))
     except (StartError, KeyboardInterrupt):
         raise
     except BaseException as error:  # noqa: BLE001 -- the last handler: any error goes to the crash file
@@ -56,6 +56,10 @@ def run_command(options: argparse.Namespace, places: Places) -> int:
             next_step = "momo doctor --bundle momo-doctor.tar.gz"
         print(f"next:  {next_step}", file=sys.stderr)
         return EXIT_FAILED
+    if code == EXIT_AGAIN and not options.supervised:
+        # Nobody else starts it again: it becomes a new program in the same process, with the same arguments.
+        os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])  # noqa: S606 -- our own arguments
+    return code
 
 
 def demo_command(options: argparse.Namespace, _places: Places) -> int:

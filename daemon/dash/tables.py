@@ -156,6 +156,7 @@ ACTIONS: Final[tuple[Action, ...]] = (
     Action("/dash/health/backups", Op.BACK_UP, health.make_backup, "momo backup create"),
     Action("/dash/health/backups/check", Op.BACK_UP, health.check_backup, "momo backup verify NAME --drill"),
     Action("/dash/settings/{id}", Op.CHANGE_SETTINGS, settings.change, "momo config set {id} VALUE"),
+    Action("/dash/settings/restart/now", Op.CHANGE_SETTINGS, settings.restart, "momo daemon restart", form="/dash/settings"),
     Action("/dash/settings/mail/password", Op.MANAGE_SECRETS, settings.set_mail_password, "momo notices password", form="/dash/settings"),
     Action("/dash/settings/notices/test", Op.MANAGE_NOTICES, settings.test_notices, "momo notices test"),
 )

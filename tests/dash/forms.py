@@ -380,6 +380,7 @@ FORMS: Final[dict[str, tuple[Prepare, dict[str, str]]]] = {
     "/dash/health/backups": (nothing, {}),
     "/dash/health/backups/check": (backup, {"backup": "{name}"}),
     "/dash/settings/{id}": (limit, {"value": "70", **OWN}),
+    "/dash/settings/restart/now": (nothing, {}),
     "/dash/settings/mail/password": (nothing, {"mail_password": "secret-of-mail", **OWN}),
     "/dash/settings/notices/test": (nothing, {}),
 }
@@ -424,5 +425,5 @@ async def effects(api: FakeApi) -> dict[str, Any]:
         for path in sorted(api.home.rglob("*"))
         if path.is_file() and not path.name.startswith("momo.db") and "idempotency" not in path.name
     }
-    found["asked"] = json.dumps([api.inspected, api.resolver.asked])
+    found["asked"] = json.dumps([api.inspected, api.resolver.asked, api.restarts])
     return found

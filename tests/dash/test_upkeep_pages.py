@@ -2,14 +2,16 @@
 
 import re
 from html import unescape
+from pathlib import Path
 
 import pytest
-from msgspec.structs import fields
 
+from daemon.dash.pages.upkeep import settings
 from daemon.dash.web.words import load
 from daemon.flows.upkeep import notices
-from daemon.runtime.config import sections
+from daemon.runtime.config import all_rows, sections
 from daemon.wire import Role
+from tests.dash.test_statement import address
 from tests.fakes.api import FakeApi
 from tests.fakes.dash import PASSWORD, log_in
 from tests.fakes.orders import Orders
@@ -133,12 +135,62 @@ async def test_the_journal_is_read_page_after_page(api: FakeApi) -> None:
     assert second.count("export.made") == 10
 
 
-def test_every_setting_has_a_meaning_and_every_section_a_word() -> None:
-    words = load("en")
-    for section, kind in sections().items():
-        assert f"section_{section}" in words
-        for one in fields(kind):
-            assert f"setting_{section}_{one.name.removesuffix('_')}" in words, one.name
+def test_every_setting_has_a_meaning_and_stands_under_one_task() -> None:
+    words, named = load("en"), [name for those in settings.TASKS.values() for name in those]
+    assert all(f"task_{task}" in words for task in settings.TASKS)
+    assert len(named) == len(set(named))
+    assert set(named) <= {*sections(), *all_rows()}
+    for row in all_rows().values():
+        assert row.word in words
+        assert settings.task_of(row.key) in settings.TASKS
+    assert settings.task_of("transactions.code_sms_at") == "customers"
+    assert settings.task_of("transactions.late_policy") == "payments"
+
+
+PNG = b"\x89PNG\r\n\x1a\n" + b"0" * 100
+
+
+async def test_a_logo_is_uploaded_and_only_a_small_picture_is_taken(
+    api: FakeApi, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MOMO_HOME", str(api.home))
+    manager, place = await log_in(api, Role.MANAGER), "/dash/settings/pages.logo"
+    own = {"confirm_password": PASSWORD}
+    for data in (b"<html>", b"", PNG + b"0" * 6_000, b"MZ\0\0"):
+        answer = await manager.post(place, {"upload": address(data), **own})
+        assert answer.status_code == 422
+        assert "picture of at most 6000 bytes" in answer.text
+    assert not list(Path(api.shop.env.home).glob("logo-*"))
+    answer = await manager.post(place, {"upload": address(PNG), **own})
+    assert answer.headers["location"] == "/dash/settings?said=said_setting_acts"
+    (stored,) = Path(api.shop.env.home).glob("logo-*.png")
+    assert (stored.read_bytes(), stored.stat().st_mode & 0o777) == (PNG, 0o600)
+    assert api.shop.env.config.pages.logo == str(stored)
+    # Only the logo's setting takes a file.
+    other = await manager.post("/dash/settings/limits.burst", {"upload": address(PNG), **own})
+    assert other.status_code == 422
+    viewer = await log_in(api, Role.VIEWER)
+    assert (await viewer.post(place, {"upload": address(PNG), **own})).status_code == 403
+
+
+async def test_what_waits_for_a_restart_has_its_button(
+    api: FakeApi, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MOMO_HOME", str(api.home))
+    manager, viewer = await log_in(api, Role.MANAGER), await log_in(api, Role.VIEWER)
+    button, place = 'action="/dash/settings/restart/now"', "/dash/settings/restart/now"
+    assert button not in (await manager.get("/dash/settings")).text
+    form = {"value": "70", "confirm_password": PASSWORD}
+    await manager.post("/dash/settings/limits.burst", form)
+    assert button in (await manager.get("/dash/settings")).text
+    assert button not in (await viewer.get("/dash/settings")).text
+    assert (await viewer.post(place)).status_code == 403
+    assert api.restarts == 0
+    token = manager.form_token(place)
+    for _ in range(2):
+        answer = await manager.post(place, form_token_=token)
+        assert answer.headers["location"] == "/dash/settings?said=said_restarting"
+    assert api.restarts == 1, "a form that is sent again restarts once"
 
 
 async def test_a_setting_is_checked_shown_and_written_once(
@@ -161,7 +213,8 @@ async def test_a_setting_is_checked_shown_and_written_once(
         assert answer.headers["location"] == "/dash/settings?said=said_setting_changed"
     assert file.read_text() == "[limits]\nburst = 70\n"
     page = (await manager.get("/dash/settings")).text
-    assert "Changed, takes effect at the next start: <code>limits.burst</code>" in page
+    assert "Changed, takes effect at the next start" in page
+    assert '<p><a href="/dash/settings/limits.burst">' in page
     kinds = "SELECT actor FROM events WHERE type = 'setting.changed'"
     assert await api.shop.values(kinds) == ["user:manager"]
     assert (await manager.post(place, {"default": "on"})).status_code == 303

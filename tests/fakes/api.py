@@ -98,7 +98,7 @@ class FakeApi:
         self.home = home
         self.log = FakeLog()
         self.resolver = FakeResolver()
-        self.stops = 0
+        self.stops = self.restarts = 0
         self.phones: list[ModemHealth] = []
         self.posted: dict[str, PostedSource] = {}
         self.inspected: list[str] = []
@@ -129,6 +129,9 @@ class FakeApi:
 
     async def close(self) -> None:
         await self._stack.aclose()
+
+    def restart(self) -> None:
+        self.restarts += 1
 
     async def inspect(self, device_id: str) -> bool:
         """Act as a phone's health check: return whether a phone with this ID is connected."""
@@ -202,7 +205,15 @@ async def running(
         pages=PayRoutes(shop.env),
         dash=Dashboard(
             shop.env,
-            Machine(made.log, lambda: made.phones, places, channels, made.resolver, made.inspect),
+            Machine(
+                made.log,
+                lambda: made.phones,
+                places,
+                channels,
+                made.resolver,
+                made.inspect,
+                made.restart,
+            ),
         ),
         posted=made.posted.get,
     )

@@ -3,6 +3,7 @@
 At a hub a list has a filter and a column with the branch.
 """
 
+import base64
 import csv
 import io
 from collections.abc import Callable, Mapping, Sequence
@@ -150,6 +151,14 @@ async def ask(visit: Visit, *choices: Choice, of_branches: bool = False) -> Aske
         query.get("as") == "csv",
         names,
     )
+
+
+def chosen_file(address: str) -> bytes:
+    """Return a chosen file, which the script puts into a form as a `data:` address; empty if it is none."""
+    try:
+        return base64.b64decode(address.partition(",")[2], validate=True)
+    except ValueError:
+        return b""
 
 
 async def named_lines(visit: Visit, value: Callable[[PaymentMethod], str]) -> list[tuple[str, str]]:

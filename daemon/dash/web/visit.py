@@ -36,6 +36,10 @@ class FaultLog(Protocol):
         """Write one line; `fields` must not contain bodies, names, numbers or secrets."""
 
 
+def nothing() -> None:
+    """Do nothing."""
+
+
 async def no_modem_answers(_device_id: str) -> bool:
     """Return False: there are no modems."""
     return False
@@ -51,6 +55,7 @@ class Machine(Struct, frozen=True):
         channels: The channels of notices to the owner.
         resolver: Finds the addresses of the hosts of webhooks.
         inspect: Asks a modem for its state by its device id; False if it does not answer.
+        restart: Ends the daemon so that it starts again, once the answer is sent.
     """
 
     log: FaultLog
@@ -59,6 +64,7 @@ class Machine(Struct, frozen=True):
     channels: Sequence[str] = ()
     resolver: Resolver = field(default_factory=SystemResolver)
     inspect: Callable[[str], Awaitable[bool]] = no_modem_answers
+    restart: Callable[[], None] = nothing
 
 
 class Shown(Struct, frozen=True):

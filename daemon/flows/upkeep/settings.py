@@ -1,8 +1,10 @@
 """Change one setting in the shop's own file for a user, and take over changed files in the running daemon."""
 
 import asyncio
+import hashlib
 import os
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Final
 
 from daemon.core.access.callers import Caller, Operation, require
@@ -11,8 +13,16 @@ from daemon.core.json_values import Json
 from daemon.core.upkeep.notice_rules import SETTINGS_CAUSE
 from daemon.env import Env
 from daemon.runtime import config_file
-from daemon.runtime.config import ChangedBy, Config, SettingRow, merged
+from daemon.runtime.config import (
+    LOGO_BYTES_MAX,
+    ChangedBy,
+    Config,
+    SettingRow,
+    logo_type,
+    merged,
+)
 from daemon.runtime.config_file import ConfigError, check_writers, load_config
+from daemon.runtime.files import open_own
 from daemon.store import journal
 from daemon.store.engine import Tx
 from daemon.store.upkeep import notices
@@ -77,6 +87,30 @@ async def change(env: Env, caller: Caller, places: Places, key: str, value: str 
         await env.store.write(job)
         await take_over(env, places, os.environ, settle=False)
     return done
+
+
+async def change_picture(env: Env, caller: Caller, places: Places, key: str, data: bytes) -> Json:
+    """Store a picture as a file of the shop, and name it in a setting.
+
+    Raises:
+        ConfigError: It is no picture, or too large.
+        OSError: A file cannot be written.
+    """
+    _require_change(caller, key)
+    kind = logo_type(data)
+    if not kind or len(data) > LOGO_BYTES_MAX:
+        raise ConfigError(
+            f"takes a PNG, JPEG, WebP or SVG picture of at most {LOGO_BYTES_MAX} bytes; this file has {len(data)}"
+        )
+    ending = kind.partition("/")[2].partition("+")[0]
+    path = Path(env.home) / f"logo-{hashlib.sha256(data).hexdigest()[:12]}.{ending}"
+
+    def write() -> None:
+        with os.fdopen(open_own(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), "wb") as file:
+            file.write(data)
+
+    await asyncio.to_thread(write)
+    return await change(env, caller, places, key, str(path))
 
 
 async def take_over(

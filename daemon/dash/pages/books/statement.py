@@ -4,7 +4,6 @@ A statement never makes an order paid: only a message or a person does.
 """
 
 import asyncio
-import base64
 import hashlib
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -15,7 +14,7 @@ from msgspec import Struct
 from daemon.core.access.callers import Operation, require
 from daemon.core.json_values import Json
 from daemon.core.limits import SECOND_US
-from daemon.dash.parts.listing import named_lines
+from daemon.dash.parts.listing import chosen_file, named_lines
 from daemon.dash.web.visit import Outcome, Shown, Visit
 from daemon.flows.books.audit import note_statement
 from daemon.steps.books.statement import Finding, compared
@@ -117,14 +116,9 @@ async def compare(visit: Visit) -> Outcome:
 
 
 def _file(visit: Visit) -> bytes:
-    """Return the pasted text, else the chosen file, which the script puts into the form as a `data:` address."""
+    """Return the pasted text, else the chosen file."""
     text = visit.form.get("statement", "")
-    if text.strip():
-        return text.encode()
-    try:
-        return base64.b64decode(visit.form.get("upload", "").partition(",")[2], validate=True)
-    except ValueError:
-        return b""
+    return text.encode() if text.strip() else chosen_file(visit.form.get("upload", ""))
 
 
 async def _read(visit: Visit, data: bytes) -> Statement:

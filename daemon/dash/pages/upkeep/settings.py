@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from daemon.core.errors import Refusal
 from daemon.dash.parts.confirming import confirm
+from daemon.dash.parts.listing import chosen_file
 from daemon.dash.web.visit import FormWrong, Goto, Outcome, Shown, Visit
 from daemon.flows.upkeep import notices
 from daemon.flows.upkeep import settings as flow
@@ -18,6 +19,23 @@ from daemon.runtime.config_file import ConfigError
 from daemon.wire import ErrorCode
 
 HERE: Final = "/dash/settings"
+LOGO: Final = "pages.logo"
+TASKS: Final[dict[str, tuple[str, ...]]] = {
+    "payments": ("transactions", "trust"),
+    "customers": (
+        "sms",
+        "transactions.code_sms_at",
+        "transactions.public_sms",
+        "limits.sms_per_number_hour",
+    ),
+    "look": ("pages", "till"),
+    "alarms": ("smtp", "notices"),
+    "phones": ("modems",),
+    "webhooks": ("webhooks", "open_collections"),
+    "security": ("access", "limits", "http.insecure_http", "http.cors_origins"),
+    "machine": ("http", "store", "hub", "retention", "backup", "power", "network", "secrets"),
+}
+"""What people come to change, and the sections and single settings that belong to it; a single one leaves its section's task."""
 PASSWORD_CHARACTERS_MAX: Final = 1024
 VALUE_CHARACTERS_MAX: Final = 2000
 
@@ -35,19 +53,19 @@ class Setting(Struct, frozen=True):
 
 
 async def show_list(visit: Visit) -> Shown:
-    """Show every setting, by section."""
+    """Show every setting, by task."""
     try:
         found = await asyncio.to_thread(_read, visit)
         problem = ""
     except ConfigError as error:
         found, problem = [], visit.cite(str(error))
-    sections: dict[str, list[Setting]] = {}
+    tasks: dict[str, list[Setting]] = {task: [] for task in TASKS}
     for one in found:
-        sections.setdefault(one.key.partition(".")[0], []).append(one)
+        tasks[task_of(one.key)].append(one)
     return Shown(
         "upkeep/settings.html",
         {
-            "sections": sections,
+            "tasks": tasks,
             "path": visit.machine.places.config,
             "waiting": [one for one in found if one.waits],
             "channels": visit.machine.channels,
@@ -57,14 +75,32 @@ async def show_list(visit: Visit) -> Shown:
     )
 
 
+def task_of(key: str) -> str:
+    """Return the task of a setting."""
+    section = key.partition(".")[0]
+    named = next((task for task, those in TASKS.items() if key in those), None)
+    return named or next(task for task, those in TASKS.items() if section in those)
+
+
+async def restart(visit: Visit) -> Outcome:
+    """Start the daemon again, so that it takes over what waits for it."""
+    visit.machine.restart()
+    return Goto(HERE, "said_restarting")
+
+
 async def change(visit: Visit) -> Outcome:
-    """Write a setting that was checked."""
+    """Write a setting that was checked; a picture that was chosen becomes a file of the shop."""
+    key, places = visit.places["id"], visit.machine.places
     value = None if visit.form.get("default") else visit.form.get("value", "")
+    upload = visit.form.get("upload", "") if key == LOGO else ""
     await confirm(visit)
     try:
-        done = await flow.change(
-            visit.env, visit.caller, visit.machine.places, visit.places["id"], value
-        )
+        if upload:
+            done = await flow.change_picture(
+                visit.env, visit.caller, places, key, chosen_file(upload)
+            )
+        else:
+            done = await flow.change(visit.env, visit.caller, places, key, value)
     except (ConfigError, config_file.CannotEdit, OSError) as error:
         visit.errors["value"] = visit.cite(str(error))
         raise FormWrong from error
@@ -100,7 +136,8 @@ async def show_one(visit: Visit) -> Shown:
         raise Refusal(ErrorCode.VALIDATION_ERROR, str(error), hint="momo config edit") from error
     if key not in found:
         raise Refusal(ErrorCode.ROUTE_NOT_FOUND)
-    operation = flow.may_change(config_file.find_row(key))
+    rows = all_rows()
+    operation = flow.may_change(rows[key])
     allowed = operation is not None and visit.may(operation)
     given = None if default else (value or "")[:VALUE_CHARACTERS_MAX]
     new = None
@@ -119,6 +156,7 @@ async def show_one(visit: Visit) -> Shown:
             "new": new,
             "allowed": allowed,
             "here": operation is not None,
+            "is_logo": key == LOGO,
         },
         key,
         status=422 if visit.errors else 200,
