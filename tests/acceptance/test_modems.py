@@ -7,8 +7,6 @@ from typing import Any
 
 import pytest
 
-from daemon.modem.codec import pdu
-from daemon.modem.codec.pdu_fields import Direction, Submit
 from tests.acceptance.conftest import Scene
 from tests.fakes.phone import PhoneProcess
 from tests.fakes.real_shop import SOON_S, RealShop, utc_now, wait_until
@@ -63,24 +61,6 @@ def test_a_phone_is_listed_named_tested_and_examined(scene: Scene) -> None:
 
 
 @pytest.mark.slow
-def test_a_sim_that_asks_for_its_pin_is_what_the_doctor_names(scene: Scene) -> None:
-    scene.phone.play("pin")
-    scene.shop.start()
-
-    def look() -> dict[str, Any] | None:
-        done = scene.shop.momo("doctor", "modem", "--json")
-        checks = json.loads(done.stdout)["data"]["checks"]
-        found: dict[str, Any] | None = next((c for c in checks if c["id"] == "modem.pin"), None)
-        assert found is None or done.returncode == 6
-        return found
-
-    found = wait_until(look, SOON_S, "the doctor names the PIN")
-    assert found["status"] == "fail"
-    assert "PIN" in found["detail"]
-    assert found["fix"]
-
-
-@pytest.mark.slow
 def test_a_phone_of_the_settings_is_served_unless_no_phone_is_wanted(tmp_path: Path) -> None:
     with PhoneProcess(tmp_path / "tty") as phone:
         settings = {"modems": {"ports": [str(phone.link)]}}
@@ -90,25 +70,3 @@ def test_a_phone_of_the_settings_is_served_unless_no_phone_is_wanted(tmp_path: P
             shop.stop()
             shop.start()
             assert healthy(shop)["port"] == str(phone.link)
-
-
-@pytest.mark.slow
-def test_an_sms_is_sent_to_see_that_it_can_be(scene: Scene) -> None:
-    """A SIM without a number can send: that is when an operator tests."""
-    scene.shop.start()
-    name = healthy(scene.shop)["name"]
-    send = ("phones", "test", name, "--send-to", "0244123456", "--yes")
-    tested = said(scene.shop, *send)
-    assert (tested["answered"], tested["sms"]["status"]) == (True, "sent")
-    assert sent_to(scene.phone) == ["+233244123456"]
-    scene.phone.play("send-refused")
-    refused = said(scene.shop, *send, code=6)["sms"]
-    assert (refused["status"], bool(refused["why"])) == ("failed", True)
-    assert sent_to(scene.phone) == ["+233244123456"]
-
-
-def sent_to(phone: PhoneProcess) -> list[str]:
-    values = [
-        pdu.decode(one["pdu"], direction=Direction.TO_NETWORK) for one in phone.state()["sent"]
-    ]
-    return [value.recipient for value in values if isinstance(value, Submit)]

@@ -3,13 +3,9 @@
 import pytest
 
 from tests.acceptance.strace_log import (
-    TraceUnreadable,
     announced_too_early,
     calls,
-    commits,
     committed_at,
-    durable_at,
-    journaled_too_late,
 )
 
 WAL = "/shop/momo.db-wal"
@@ -69,52 +65,6 @@ def test_a_delete_after_the_sync_is_proven() -> None:
 )
 def test_an_announcement_before_the_sync_is_found(lines: tuple[list[str], ...]) -> None:
     assert not _verdict(*lines)
-
-
-def test_a_later_sync_does_not_excuse_the_first_commit() -> None:
-    again = _frame(PDU + b"again", last=True)
-    assert not _verdict(STORED, DELETE, again, SYNC)
-
-
-JOURNALED = [f'12 write(7</shop/messages/2026-11.journal>, "{PDU.decode()}", 16) = 16']
-JOURNAL_SYNC = ["12 fdatasync(7</shop/messages/2026-11.journal>) = 0"]
-
-
-@pytest.mark.parametrize(
-    ("lines", "late"),
-    [
-        pytest.param((JOURNALED, JOURNAL_SYNC, DELETE), False, id="in order"),
-        pytest.param((JOURNALED, DELETE, JOURNAL_SYNC), True, id="delete before the sync"),
-        pytest.param(
-            (JOURNAL_SYNC, JOURNALED, DELETE), True, id="the sync was of what came before"
-        ),
-        pytest.param((JOURNALED, SYNC, DELETE), True, id="another file"),
-        pytest.param((STORED, SYNC, DELETE), True, id="not journaled"),
-    ],
-)
-def test_a_delete_before_the_message_journal_is_durable_is_found(
-    lines: tuple[list[str], ...], late: bool
-) -> None:
-    trace = calls([line for part in lines for line in part])
-    (delete,) = [call for call in trace if call.data.startswith(b"AT+CMGD")]
-    assert bool(journaled_too_late(trace, "/shop/messages", [(delete, PDU)])) is late
-
-
-def test_each_commit_has_its_own_sync() -> None:
-    trace = calls([*STORED, *SYNC, *_frame(b"second", last=True), *SYNC])
-    found = commits(trace, WAL)
-    assert [(len(one.pages), one.written, one.durable) for one in found] == [(2, 3, 4), (1, 6, 7)]
-    assert durable_at(found, b"second") == 7
-    assert durable_at(found, b"nowhere") is None
-
-
-def test_a_trace_that_says_too_little_is_refused() -> None:
-    with pytest.raises(TraceUnreadable, match="cut short"):
-        calls([f'11 pwrite64(5<{WAL}>, "\\x00"..., 4096, 0) = 4096'])
-    with pytest.raises(TraceUnreadable, match="without a frame header"):
-        commits(calls([STORED[1]]), WAL)
-    with pytest.raises(TraceUnreadable, match="without a page"):
-        commits(calls([STORED[0], STORED[0]]), WAL)
 
 
 SERVER_WAL = "/pg/data/pg_wal/000000010000000000000001"

@@ -37,43 +37,6 @@ async def running() -> set[str]:
     return {task.get_name() for task in asyncio.all_tasks()} - {asyncio.current_task().get_name()}  # type: ignore[union-attr]  # a task runs this test
 
 
-async def test_what_is_sent_begins_and_ends_an_answer() -> None:
-    reader = Reader()
-    async with sse.opened(reader.receive, reader.send, asyncio.Event()) as stream:
-        await stream.send(sse.event(b"7", b"webhook", b"{}"))
-    assert reader.got[0] == {
-        "type": "http.response.start",
-        "status": 200,
-        "headers": [
-            (b"content-type", b"text/event-stream; charset=utf-8"),
-            (b"cache-control", b"no-store"),
-            (b"connection", b"close"),
-        ],
-    }
-    assert reader.bodies == [(b"id: 7\nevent: webhook\ndata: {}\n\n", True), (b"", False)]
-    assert await running() == set()
-
-
-async def test_nothing_more_is_sent_to_a_reader_who_has_gone() -> None:
-    reader = Reader()
-    async with sse.opened(reader.receive, reader.send, asyncio.Event()) as stream:
-        reader.gone.set()
-        await stream.wait(asyncio.Event())
-        assert stream.over
-    assert reader.bodies == []
-    assert await running() == set()
-
-
-async def test_a_stream_is_over_when_the_daemon_stops() -> None:
-    reader, stopping = Reader(), asyncio.Event()
-    async with sse.opened(reader.receive, reader.send, stopping) as stream:
-        stopping.set()
-        await stream.rest(60)
-        assert stream.over
-        assert not stream.left
-    assert reader.bodies == [(b"", False)]
-
-
 async def test_news_end_the_waiting_and_silence_is_broken_by_a_comment(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -52,21 +52,3 @@ def test_threads_never_draw_the_same_bytes() -> None:
         drawn = list(threads.map(lambda _: dice.bytes(16), range(4_000)))
     assert len(set(drawn)) == 4_000
     assert {len(each) for each in drawn} == {16}
-
-
-def test_fake_dice_fall_the_same_way_for_the_same_seed() -> None:
-    assert FakeEntropy(5).bytes(8) == FakeEntropy(5).bytes(8) != FakeEntropy(6).bytes(8)
-
-
-def test_fake_clock_moves_only_when_told() -> None:
-    clock = FakeClock()
-    before = clock.now_us(), clock.monotonic(), clock.boottime()
-    assert (clock.now_us(), clock.monotonic(), clock.boottime()) == before
-    clock.advance(1.5)
-    clock.sleep(10)
-    after = clock.now_us(), clock.monotonic(), clock.boottime()
-    assert [late - early for early, late in zip(before, after, strict=True)] == [
-        11_500_000,
-        1.5,
-        11.5,
-    ]

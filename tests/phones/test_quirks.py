@@ -7,10 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daemon.modem.codec.pdu import decode
-from daemon.modem.codec.pdu_encode import encode_submit
-from daemon.modem.codec.pdu_fields import StatusReport
-from tests.fakes.bare_phone import LENGTH, OK, PDU_A, PDU_B, drain, said
+from tests.fakes.bare_phone import LENGTH, OK, PDU_A, drain, said
 from tests.fakes.each import each
 from tests.phones.faults import EVENTS, PRESETS
 from tests.phones.network import advertisement
@@ -102,124 +99,6 @@ def test_family_answers_in_its_own_way(name: str, command: str, line: str) -> No
 )
 def test_family_refuses_in_its_own_way(name: str, command: str, result: str) -> None:
     assert said(calm(name), command) == f"\r\n{result}\r\n"
-
-
-def test_wavecom_ends_the_question_for_the_pin_without_ok() -> None:
-    phone = make("wavecom")
-    assert said(phone, "AT+CPIN?") == "\r\n+CPIN: READY\r\n"
-    assert said(phone, "AT") == OK
-
-
-def test_huawei_talks_between_a_command_and_its_answer_until_told_not_to() -> None:
-    phone = make("huawei")
-    answers = [said(phone, "AT+CSQ") for _ in range(10)]
-    plain = f"\r\n+CSQ: 20,99\r\n{OK}"
-    assert [answer == plain for answer in answers] == [True] * 4 + [False] + [True] * 4 + [False]
-    assert answers[4].endswith(plain)
-    assert answers[4][2] in "^+"
-    said(phone, "AT^CURC=0")
-    assert {said(phone, "AT+CSQ") for _ in range(10)} == {plain}
-
-
-def test_noise_comes_by_the_clock_too_and_waits_for_a_reader() -> None:
-    phone = make("zte")
-    assert phone.due_ns() is None
-    phone.tick(0)
-    assert phone.due_ns() == 2 * SECOND_NS
-    phone.tick(SECOND_NS)
-    assert drain(phone) == ""
-    phone.tick(2 * SECOND_NS)
-    first = phone._line.unread()
-    phone.tick(4 * SECOND_NS)
-    assert phone._line.unread() == first > 0
-    assert drain(phone).startswith("\r\n+Z")
-    phone.faults.storm_ms = 10
-    phone.tick(6 * SECOND_NS)
-    assert phone.due_ns() == 6 * SECOND_NS + 10_000_000
-    phone.faults.silent = True
-    phone.tick(7 * SECOND_NS)
-    assert phone.due_ns() is None
-
-
-def test_full_huawei_says_so_once_and_announces_nothing_more() -> None:
-    phone = calm("huawei", {"SM": 2})
-    said(phone, "AT+CNMI=2,1,0,2,0")
-    assert [phone.deliver(pdu) for pdu in (PDU_A, PDU_B, PDU_A)] == [True, True, False]
-    notices = '\r\n+CMTI: "SM",0\r\n\r\n+CMTI: "SM",1\r\n'
-    assert drain(phone) == f'{notices}\r\n^SMMEMFULL: "SM"\r\n'
-    assert said(phone, "AT+CMGD=0") == OK
-    assert phone.stored() == {("SM", 0): PDU_A, ("SM", 1): PDU_B}
-    assert said(phone, "AT+CMGD=1") == OK
-    assert said(phone, "AT+CNMI=2,1,0,2,0") == OK
-    phone.deliver(PDU_B)
-    assert drain(phone) == '\r\n+CMTI: "SM",1\r\n'
-
-
-def test_huawei_announces_on_the_other_port_until_this_one_is_chosen() -> None:
-    phone = calm("huawei")
-    said(phone, "AT+CNMI=2,1,0,2,0")
-    phone.play("other-port")
-    phone.deliver(PDU_A)
-    assert drain(phone) == ""
-    assert said(phone, "AT^PORTSEL=1") == OK
-    phone.deliver(PDU_B)
-    assert drain(phone) == '\r\n+CMTI: "SM",1\r\n'
-
-
-def test_zte_forgets_its_service_centre_when_text_parameters_are_set() -> None:
-    phone = calm("zte")
-    assert said(phone, "AT+CSMP=17,167,0,0") == OK
-    assert said(phone, "AT+CSCA?") == f'\r\n+CSCA: "",129\r\n{OK}'
-    said(phone, f"AT+CMGS={LENGTH}")
-    phone.receive_data(PDU_A.encode() + b"\x1a")
-    assert drain(phone) == "\r\n+CMS ERROR: 330\r\n"
-    said(phone, 'AT+CSCA="+233240000099"')
-    said(phone, f"AT+CMGS={LENGTH}")
-    phone.receive_data(PDU_A.encode() + b"\x1a")
-    assert drain(phone) == f"\r\n+CMGS: 0\r\n{OK}"
-
-
-def test_sim800_is_silent_until_it_knows_the_speed_and_says_when_it_is_ready() -> None:
-    phone = Phone(family=FAMILIES["sim800"])
-    phone.power_off()
-    phone.power_on()
-    assert said(phone, "AT") == ""
-    assert said(phone, "AT") == f"AT\r{OK}"
-    said(phone, "ATE0")
-    assert said(phone, "AT+CMGF=0") == "\r\nERROR\r\n"
-    assert said(phone, "AT+CIMI") == "\r\nERROR\r\n"
-    ready = "\r\nCall Ready\r\n\r\nSMS Ready\r\n"
-    assert said(phone, "AT+CMGF=0") == f"\r\nERROR\r\n{ready}"
-    assert said(phone, "AT+CMGF=0") == OK
-
-
-def test_wavecom_is_busy_for_a_while_in_its_own_words() -> None:
-    phone = Phone(family=FAMILIES["wavecom"])
-    said(phone, "ATE0")
-    assert said(phone, "AT+CMGL=4") == "\r\n+CME ERROR: 515\r\n"
-    assert said(phone, "AT+CSQ") == f"\r\n+CSQ: 20,99\r\n{OK}"
-
-
-def test_quectel_stores_in_me_whatever_is_selected() -> None:
-    phone = calm("quectel")
-    said(phone, 'AT+CNMI=2,1,0,1,0;+CPMS="SM","SM","SM"')
-    phone.deliver(PDU_A)
-    assert drain(phone) == '\r\n+CMTI: "ME",0\r\n'
-    assert said(phone, "AT+CMGL=4") == OK
-
-
-def test_quectel_announces_a_report_in_sm_and_keeps_it_in_sr() -> None:
-    phone = calm("quectel")
-    said(phone, "AT+CNMI=2,1,0,2,0")
-    [submit] = encode_submit("+233241234567", "hello", status_report=True)
-    said(phone, f"AT+CMGS={submit.tpdu_length}")
-    phone.receive_data(submit.hex.encode() + b"\x1a")
-    assert drain(phone) == f'\r\n+CMGS: 0\r\n{OK}\r\n+CDSI: "SM",0\r\n'
-    [((storage, index), pdu)] = phone.stored().items()
-    assert (storage, index) == ("SR", 0)
-    read = decode(pdu)
-    assert isinstance(read, StatusReport)
-    assert said(phone, 'AT+CPMS="SM";+CMGR=0').endswith("+CMS ERROR: 321\r\n")
 
 
 TYPED = st.sampled_from(

@@ -37,23 +37,6 @@ async def refusal(shop: FakeShop, password: str | None, caller: Caller = OWNER) 
     return caught.value
 
 
-async def test_the_right_password_is_enough(owned: FakeShop) -> None:
-    await confirm(owned.env, OWNER, PASSWORD)
-
-
-async def test_a_wrong_one_says_how_many_are_left_and_is_written_down(owned: FakeShop) -> None:
-    for left in (4, 3):
-        refused = await refusal(owned, PASSWORD + " ")
-        assert (refused.code, refused.extras) == (
-            ErrorCode.INVALID_PASSWORD,
-            {"attempts_remaining": left},
-        )
-    assert (
-        await owned.values("SELECT type, actor FROM events WHERE type LIKE 'password%'")
-        == [("password.wrong", "socket:0")] * 2
-    )
-
-
 @pytest.mark.parametrize("password", [None, ""])
 async def test_none_at_all_counts_as_no_attempt(owned: FakeShop, password: str | None) -> None:
     for _again in range(7):
@@ -62,23 +45,6 @@ async def test_none_at_all_counts_as_no_attempt(owned: FakeShop, password: str |
             ErrorCode.INVALID_PASSWORD,
             {"attempts_remaining": 5},
         )
-
-
-async def test_right_ones_count_too_and_the_sixth_waits(owned: FakeShop) -> None:
-    for _again in range(5):
-        await confirm(owned.env, OWNER, PASSWORD)
-        owned.clock.advance(60)
-    refused = await refusal(owned, PASSWORD)
-    assert (refused.code, refused.extras, refused.headers) == (
-        ErrorCode.TOO_MANY_ATTEMPTS,
-        {"retry_after": 600},
-        {"Retry-After": "600"},
-    )
-    owned.clock.advance(599)
-    assert (await refusal(owned, PASSWORD)).extras == {"retry_after": 1}
-    owned.clock.advance(1)
-    await confirm(owned.env, OWNER, PASSWORD)
-    assert (await refusal(owned, PASSWORD)).extras == {"retry_after": 60}
 
 
 async def test_many_at_once_are_not_more_than_five(owned: FakeShop) -> None:

@@ -48,24 +48,6 @@ async def test_a_number_of_another_networks_range_is_taken_with_a_warning(
     assert [one.partition(": unless")[0] for one in told] == warned
 
 
-async def test_taking_a_number_off_its_sim_ends_its_line(shop: FakeShop) -> None:
-    record, _ = await change(shop.env, OWNER, METHOD_ID, MethodChanges(sim=None))
-    assert record.sim is None
-    [method] = await shop.rows(PaymentMethod, "payment_methods")
-    assert (method.sim_seq, method.line_created_at) == (None, None)
-    assert [event.type for event in await moved(shop)] == ["payment_method.moved"]
-
-
-async def test_moving_to_where_it_is_writes_nothing(shop: FakeShop) -> None:
-    before = await shop.rows(PaymentMethod, "payment_methods")
-    shop.clock.advance(60)
-    name = before[0].account_name
-    same = MethodChanges(sim=Slot(shop.source.device_id, 0), account_name=name)
-    await change(shop.env, OWNER, METHOD_ID, same)
-    assert await shop.rows(PaymentMethod, "payment_methods") == before
-    assert await moved(shop) == []
-
-
 async def test_a_new_account_name_is_in_the_journal_without_the_name(shop: FakeShop) -> None:
     record, _ = await change(shop.env, OWNER, METHOD_ID, MethodChanges(account_name="Ama Ventures"))
     assert record.sim is not None

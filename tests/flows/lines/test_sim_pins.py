@@ -13,7 +13,7 @@ from daemon.flows.lines.modems import store_pin
 from daemon.store.engine import Store
 from daemon.store.lines import sim_pins
 from daemon.wire import ErrorCode
-from tests.fakes.shop import ICCID, IMEI, MTN_IMSI, OWNER, FakeShop
+from tests.fakes.shop import ICCID, IMEI, OWNER, FakeShop
 
 OTHER_IMEI = "356938035643817"
 OTHER_ICCID = "8923301000000000038"
@@ -83,29 +83,12 @@ async def test_a_wrong_pin_is_never_tried_again_and_not_taken_a_second_time(shop
     assert (await facts(shop))[-2:] == ["sim.pin_wrong", "sim.pin_stored"]
 
 
-async def test_a_pin_is_sealed_and_in_no_table_as_it_is(shop: FakeShop) -> None:
-    await give(shop, shop.source.device_id, "48151623")
-    (sealed,) = await shop.values("SELECT sealed FROM sim_pins")
-    assert "48151623" not in sealed
-    assert not [line for line in await shop.values("SELECT data FROM events") if "48151623" in line]
-
-
 async def test_a_phone_that_names_no_sim_has_a_pin_of_its_own(shop: FakeShop) -> None:
     sim = await modems.record_locked(shop.env, NAMELESS, "SIM PIN")
     assert sim.owner == OTHER_IMEI
     await give(shop, sim.device_id, "4321")
     assert await modems.take_pin(shop.env, OTHER_IMEI) == "4321"
     assert await modems.take_pin(shop.env, OTHER_ICCID) is None
-
-
-async def test_a_sim_that_opened_is_not_locked_any_more(shop: FakeShop) -> None:
-    await modems.record_locked(shop.env, LOCKED, "SIM PIN")
-    assert await shop.values("SELECT wants FROM locked_sims") == ["SIM PIN"]
-    await modems.identify(
-        shop.env,
-        PhoneIdentity("/dev/ttyUSB1", OTHER_IMEI, OTHER_ICCID, MTN_IMSI, "huawei", "E173"),
-    )
-    assert await shop.values("SELECT wants FROM locked_sims") == []
 
 
 @pytest.mark.parametrize(

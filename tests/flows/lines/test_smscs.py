@@ -61,12 +61,6 @@ async def test_the_smsc_of_the_sim_is_home_before_any_message(shop: FakeShop) ->
     assert (found.has_chain, found.test_payment) == (False, None)
 
 
-async def test_a_sim_that_is_not_there_is_refused(shop: FakeShop) -> None:
-    with pytest.raises(Refusal) as caught:
-        await smscs.smscs_of(shop.env, shop.source.device_id, 5)
-    assert caught.value.code is ErrorCode.SIM_NOT_FOUND
-
-
 async def test_trust_in_the_first_message_pays_it(shop: FakeShop) -> None:
     request = await shop.request(2500)
     [message_id] = await held(shop, receipt(1, 2500, 92_500, request.svc_code))

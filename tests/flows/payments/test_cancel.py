@@ -7,13 +7,11 @@ from typing import Any
 import pytest
 
 from daemon.core.errors import Refusal
-from daemon.core.inputs import Idempotency
 from daemon.core.limits import DAY_US, IDEMPOTENCY_US, PRUNE_BATCH, SECOND_US
 from daemon.core.model import Event
 from daemon.flows.payments import cancel_expire
 from daemon.store.engine import Tx
 from daemon.wire import ErrorCode, TransactionStatus
-from tests.fakes.answers import answered
 from tests.fakes.receipts import STARTED, mtn
 from tests.fakes.shop import OWNER, FakeShop
 
@@ -67,16 +65,6 @@ async def test_cancelling_again_changes_nothing_and_says_so(shop: FakeShop) -> N
     assert len(await shop.rows(Event, "events", "type = 'transaction.cancelled'")) == 1
 
 
-async def test_a_paid_request_is_not_cancellable(shop: FakeShop) -> None:
-    request = await shop.request()
-    await pay(shop, request.svc_code)
-    refused = await refusal(shop, request.reference)
-    assert (refused.code, refused.extras) == (
-        ErrorCode.TRANSACTION_NOT_CANCELLABLE,
-        {"transaction_status": TransactionStatus.SUCCESS},
-    )
-
-
 async def test_a_request_held_for_a_person_is_not_cancellable(shop: FakeShop) -> None:
     request = await shop.request(expected_payer_phone="+233241234567")
     await pay(shop, request.svc_code)
@@ -92,11 +80,6 @@ async def test_money_without_a_request_is_not_cancellable(shop: FakeShop) -> Non
     (holder,) = await shop.values("SELECT id FROM transactions")
     refused = await refusal(shop, "svc_trx_" + holder.replace("-", ""))
     assert refused.code is ErrorCode.TRANSACTION_NOT_CANCELLABLE
-
-
-async def test_an_unknown_reference_is_not_found(shop: FakeShop) -> None:
-    for reference in ("svc_trx_" + "0" * 32, "nonsense"):
-        assert (await refusal(shop, reference)).code is ErrorCode.TRANSACTION_NOT_FOUND
 
 
 async def test_the_code_rests_for_30_days_from_the_cancellation(shop: FakeShop) -> None:
@@ -159,20 +142,6 @@ async def test_a_code_whose_rest_is_over_is_no_longer_the_cancelled_request(
     shop.clock.advance(31 * 24 * 3600)
     await pay(shop, request.svc_code, sent_at=STARTED + timedelta(days=31))
     assert await shop.values("SELECT COUNT(*) FROM reviews") == [0]
-
-
-async def test_a_repeat_with_the_same_key_gets_the_same_bytes(shop: FakeShop) -> None:
-    request = await shop.request()
-    claim = Idempotency("scope", "key", "fingerprint")
-    first, second = [
-        await answered(
-            claim,
-            lambda keep: cancel_expire.cancel(shop.env, OWNER, request.reference, keep=keep),
-            lambda done: done.transaction.reference,
-        )
-        for _ in range(2)
-    ]
-    assert (second.body, second.replayed) == (first.body, True)
 
 
 async def test_of_a_payment_and_a_cancellation_that_race_one_wins_whole(shop: FakeShop) -> None:

@@ -10,12 +10,11 @@ from msgspec.structs import replace
 
 from daemon.core.access.callers import ALL_SCOPES, Caller, CallerKind
 from daemon.core.errors import Refusal
-from daemon.core.inputs import HttpAnswer, Idempotency, ReconcileRequest
+from daemon.core.inputs import ReconcileRequest
 from daemon.core.payments import transaction_json
 from daemon.flows.payments import reconcile
 from daemon.runtime.config import Trust
 from daemon.wire import ErrorCode, Mode, Role, TransactionStatus
-from tests.fakes.answers import answered
 from tests.fakes.receipts import STARTED, mtn
 from tests.fakes.shop import OWNER, FakeShop
 
@@ -65,45 +64,6 @@ async def test_an_exact_payment_is_success(shop: FakeShop) -> None:
     assert (await shop.transaction(request.reference)).status is TransactionStatus.SUCCESS
 
 
-@pytest.mark.parametrize(
-    ("paid", "status", "difference", "word"),
-    [(2400, "PARTIAL", "-1.00", "underpaid"), (2650, "OVERPAID", "1.50", "overpaid")],
-)
-async def test_short_and_over_are_still_200(
-    shop: FakeShop, paid: int, status: str, difference: str, word: str
-) -> None:
-    request = await shop.request(2500)
-    await pay(shop, amount=paid)
-    data = told(await shop.reconcile(request.reference, ID))
-    assert (data["new_transaction_status"], data["difference"], data["difference_type"]) == (
-        status,
-        difference,
-        word,
-    )
-    assert (await shop.transaction(request.reference)).status == status
-
-
-async def test_an_unknown_reference_is_not_found(shop: FakeShop) -> None:
-    for reference in ("svc_trx_" + "0" * 32, "nonsense", "svc_trx_XYZ"):
-        assert (await refusal(shop, reference, ID)).code is ErrorCode.TRANSACTION_NOT_FOUND
-
-
-async def test_a_paid_order_is_already_verified(shop: FakeShop) -> None:
-    request = await shop.request()
-    await pay(shop)
-    await shop.reconcile(request.reference, ID)
-    before = await shop.transaction(request.reference)
-    await pay(shop, amount=2600, telco_id="93214500002")
-    for telco_id in ("another", "93214500002", ID):
-        refused = await refusal(shop, request.reference, telco_id)
-        assert refused.code is ErrorCode.ALREADY_VERIFIED
-    assert await shop.transaction(request.reference) == before
-    assert refused.extras == {
-        "transaction_status": TransactionStatus.SUCCESS,
-        "verified_by_transaction_id": ID,
-    }
-
-
 async def test_a_holder_is_already_verified(shop: FakeShop) -> None:
     await pay(shop)
     (holder,) = await shop.values("SELECT id FROM transactions")
@@ -127,16 +87,6 @@ async def test_a_used_id_is_refused_for_ever(shop: FakeShop) -> None:
         assert refused.code is ErrorCode.TRANSACTION_ID_ALREADY_USED
         assert refused.extras["expected_amount"] == "99.00"
         assert refused.extras["used_by_reference"] == first.reference
-
-
-async def test_another_amount_than_claimed_changes_nothing(shop: FakeShop) -> None:
-    request = await shop.request(2500)
-    await pay(shop, amount=2400)
-    refused = await refusal(shop, request.reference, ID, amount_minor=2500)
-    assert refused.code is ErrorCode.AMOUNT_MISMATCH
-    assert refused.extras == {"claimed_amount": "25.00", "matched_amount": "24.00"}
-    assert (await shop.transaction(request.reference)).status is TransactionStatus.PENDING
-    assert (await shop.payments())[0].standing == "open"
 
 
 async def test_the_claimed_amount_may_be_below_the_expected_one(shop: FakeShop) -> None:
@@ -262,26 +212,6 @@ async def test_a_reversed_payment_matches_nothing(shop: FakeShop) -> None:
         ErrorCode.NO_MATCHING_TRANSACTION,
         {"reason": "reversed"},
     )
-
-
-async def test_a_repeat_with_the_same_key_gets_the_same_bytes(shop: FakeShop) -> None:
-    request = await shop.request()
-    await pay(shop)
-    claim = Idempotency("scope", "key", "fingerprint")
-
-    async def call(claim: Idempotency) -> HttpAnswer:
-        asked = ReconcileRequest(ID)
-        return await answered(
-            claim,
-            lambda keep: reconcile.reconcile(shop.env, OWNER, request.reference, asked, keep=keep),
-            lambda made: made.reconciliation_id,
-        )
-
-    first, second = await call(claim), await call(claim)
-    assert (second.body, second.replayed) == (first.body, True)
-    with pytest.raises(Refusal) as caught:
-        await call(Idempotency("scope", "key", "other"))
-    assert caught.value.code is ErrorCode.IDEMPOTENCY_KEY_REUSED
 
 
 async def race(shop: FakeShop, callers: int, number: int) -> None:

@@ -7,16 +7,13 @@ from typing import Any
 
 import pytest
 
-from daemon.core.access.callers import ALL_SCOPES, Caller, CallerKind
 from daemon.core.errors import Refusal
-from daemon.core.inputs import HttpAnswer, Idempotency
 from daemon.core.model import Event, Message, Review
 from daemon.flows.payments import cancel_expire, review
 from daemon.store import journal
 from daemon.store.engine import Tx
 from daemon.store.payments import reviews
 from daemon.wire import ErrorCode, Mode, ReviewReason, TransactionStatus
-from tests.fakes import answers
 from tests.fakes.outbox import add_endpoint
 from tests.fakes.receipts import STARTED
 from tests.fakes.reviews import (
@@ -332,46 +329,6 @@ async def test_the_refusals_of_reconcile(shop: FakeShop) -> None:
     )
     assert (await refusal(shop)).code is ErrorCode.NO_MATCHING_TRANSACTION
     assert (await only(shop)).state == "open"
-
-
-@pytest.mark.tampers
-async def test_live_and_test_never_meet(shop: FakeShop) -> None:
-    request = await shop.request(2500, expected_payer_phone=PAYER)
-    await pay(shop, request.svc_code)
-    waiting = await only(shop)
-    caller = Caller(CallerKind.KEY, Mode.TEST, ALL_SCOPES, "k", publishable=False, name="key:k")
-    for decided in (
-        review.approve(shop.env, caller, waiting.id, review.Approval()),
-        review.reject(shop.env, caller, waiting.id, "x"),
-    ):
-        with pytest.raises(Refusal) as caught:
-            await decided
-        assert caught.value.code is ErrorCode.REVIEW_NOT_FOUND
-    await shop.env.store.write(lambda tx: tx.run("UPDATE transactions SET mode = 'test'"))
-    refused = await refusal(shop, reference=request.reference)
-    assert refused.code is ErrorCode.TRANSACTION_NOT_FOUND
-
-
-async def test_a_repeat_with_the_same_key_gets_the_same_bytes_and_needs_no_password(
-    shop: FakeShop,
-) -> None:
-    await forge(shop)
-    waiting = await only(shop)
-    claim = Idempotency("scope", "key", "fingerprint")
-
-    async def call(*, confirmed: bool) -> HttpAnswer:
-        said = review.Approval(confirmed=confirmed)
-        return await answers.answered(
-            claim,
-            lambda keep: review.approve(shop.env, OWNER, waiting.id, said, keep=keep),
-            lambda done: json.dumps(answers.decided(done)),
-        )
-
-    assert await review.needs_password(shop.env, OWNER, waiting.id, claim)
-    first = await call(confirmed=True)
-    assert not await review.needs_password(shop.env, OWNER, waiting.id, claim)
-    second = await call(confirmed=False)
-    assert (second.body, second.replayed) == (first.body, True)
 
 
 async def test_of_eight_people_who_decide_at_once_one_does(shop: FakeShop) -> None:

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from daemon.core.errors import Refusal
-from daemon.core.inputs import Idempotency
 from daemon.core.limits import LATE_WINDOW_US, SECOND_US
 from daemon.core.model import Event, Review, Transaction
 from daemon.core.payments.suggestions import SUGGESTIONS_MAX, TRANSACTION_AFTER_US, Suggestion
@@ -205,15 +204,6 @@ async def test_reconcile_settles_the_question(shop: FakeShop) -> None:
     await pay(shop, mistyped(request.svc_code))
     await shop.reconcile(request.reference, ID)
     assert await shop.values("SELECT state FROM reviews") == ["used_elsewhere"]
-
-
-async def test_the_same_key_twice_is_one_decision(shop: FakeShop) -> None:
-    request = await shop.request(2500)
-    await pay(shop, mistyped(request.svc_code))
-    waiting = await only(shop)
-    claim = Idempotency("live:socket:POST", "k", "f")
-    first = await approve(shop, waiting.id, claim=claim, reference=request.reference)
-    assert await approve(shop, waiting.id, claim=claim, reference=request.reference) == first
 
 
 async def test_of_many_who_take_different_suggestions_at_once_one_does(shop: FakeShop) -> None:

@@ -50,17 +50,6 @@ async def test_the_endpoint_its_secret_and_its_event_are_one_commit(shop: FakeSh
     assert await shop.values("SELECT owner FROM webhook_secrets") == [row.id]
 
 
-async def test_without_a_key_to_seal_with_nothing_is_made(shop: FakeShop) -> None:
-    from pathlib import Path
-
-    key = Path(shop.env.store.path).parent / "master.key"
-    key.write_bytes(b"not a key")
-    key.chmod(0o600)
-    with pytest.raises(Unavailable, match="signing secret cannot be sealed"):
-        await create(shop.env, OWNER, NEW)
-    assert await shop.rows(Endpoint, "endpoints") == []
-
-
 async def test_a_key_file_that_others_can_read_is_not_used(shop: FakeShop) -> None:
     from pathlib import Path
 
