@@ -27,6 +27,8 @@ from parsers import svc_code
 
 STANDING: Final = "handed"
 """The standing of a payment at the branch that handed it up."""
+DECIDED: Final = "decided"
+"""Why a branch does not take a payment back: it remembers the order of the hub that the payment paid."""
 ASK_AGAIN_S: Final = 5
 ASKED: Final = "has this and was asked"
 """The rest of a sentence about a branch that has not answered."""
@@ -222,6 +224,14 @@ def _keep(tx: Tx, env: Env, payment: Payment, now: int) -> None:
     if payment.reversed_at is None:
         open_near_miss_review(tx, env, payment, holder, now)
     settle.tell_branch(tx, env.outbox, payment, holder, now)
+
+
+def keep_decided(tx: Tx, env: Env, payment_id: str, now: int) -> None:
+    """Keep a payment of an order that this hub lost with a restore: a sale without an order, until a person reconciles it."""
+    payment = payments.get(tx, payment_id)
+    if payment is not None and payment.standing != "used":
+        payments.set_decider(tx, payment.id, "hub", "open")
+        _keep(tx, env, replace(payment, decider="hub"), now)
 
 
 def same_elsewhere(tx: Tx, payment: Payment) -> Payment | None:

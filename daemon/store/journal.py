@@ -21,7 +21,7 @@ from daemon.wire import Mode
 
 TOPIC = "events"
 """Woken by every commit that added a journal entry."""
-_OF_DOUBLES: Final = ("notice.id_conflict", "notice.paid_twice")
+OF_DOUBLES: Final = ("notice.id_conflict", "notice.paid_twice")
 
 
 class JournalEntry(Struct, frozen=True, kw_only=True):
@@ -107,6 +107,8 @@ class Notice(StrEnum):
     """Two machines send as one branch."""
     HUB_RESTORED = "hub_restored"
     """A branch has sent more than this hub has."""
+    ORDER_LOST = "order_lost"
+    """A branch remembers that its payment paid an order which this hub lost with a restore."""
     ID_CONFLICT = "id_conflict"
     """Two branches have payments with one network ID and different amounts."""
     PAID_TWICE = "paid_twice"
@@ -139,7 +141,7 @@ def add_notice(
 
 def has(reader: Reader, kind: str, payment_id: str) -> bool:
     """Return whether there is a notice about a payment that two branches have; of other types there is no index."""
-    assert kind in _OF_DOUBLES, kind
+    assert kind in OF_DOUBLES, kind
     # The list is written as in the index `events_of_doubles`, so that both engines use it.
     return reader.exists(
         "SELECT 1 FROM events WHERE type IN ('notice.id_conflict', 'notice.paid_twice') "

@@ -39,6 +39,30 @@ EPOCHS: Final = 1 << 22
 _NOT_SENT: Final = {"seq", "branch_id", "double_of"}
 
 
+class Decision(Struct, frozen=True):
+    """What the hub decided about a payment that was handed up, as it told the branch with the command `id`.
+
+    Attributes:
+        id: Of the command.
+        subject: The id of the payment.
+        status: Of the hub's transaction that the payment pays; `REVIEW`: a person at the hub must decide.
+        reference: That transaction's reference; None without one.
+        origin: `request`, or `open` for a sale without an order.
+        same_as: The id of the same payment of another branch, which counts.
+    """
+
+    id: str
+    subject: str
+    status: str
+    reference: str | None = None
+    origin: str | None = None
+    same_as: str | None = None
+
+
+DECISION: Final = "decision"
+"""The kind of row by which a branch gets the hub's decisions again."""
+
+
 def _names(model: type[Struct]) -> tuple[str, ...]:
     return tuple(name for name in model.__struct_fields__ if name not in _NOT_SENT)
 
@@ -50,8 +74,9 @@ MODELS: Final[Mapping[str, type[Struct]]] = {
     "transaction": Transaction,
     "review": Review,
     "reversal": Reversal,
+    DECISION: Decision,
 }
-"""Kind of row -> its model. Messages are sent with the rows that name them."""
+"""Kind of row -> its model. Messages are sent with the rows that name them; decisions are the hub's."""
 TABLES: Final[Mapping[str, tuple[str, tuple[str, ...]]]] = {
     "method": ("payment_methods", tuple(n for n in _names(PaymentMethod) if n != "sim_seq")),
     "payment": ("payments", _names(Payment)),

@@ -13,7 +13,7 @@ from daemon.core.access.callers import (
     require,
 )
 from daemon.core.books.day_sheet import midnight
-from daemon.core.branches.facts import SUMS, TABLES
+from daemon.core.branches.facts import DECISION, SUMS, TABLES
 from daemon.core.branches.place import ALONE, Place
 from daemon.core.errors import FieldError, Refusal, invalid
 from daemon.core.limits import SECOND_US
@@ -197,7 +197,7 @@ async def rows(env: Env, key_id: str | None, kind: str, after: int, limit: int) 
     Raises:
         Refusal: BRANCH_NOT_FOUND; VALIDATION_ERROR.
     """
-    if kind not in (SUMS, "message", *TABLES):
+    if kind not in (SUMS, "message", DECISION, *TABLES):
         raise invalid([FieldError("kind", "invalid", "is not a kind of row")])
 
     def look(reader: Reader) -> dict[str, Any]:
@@ -206,7 +206,10 @@ async def rows(env: Env, key_id: str | None, kind: str, after: int, limit: int) 
             raise Refusal(ErrorCode.BRANCH_NOT_FOUND)
         if kind == SUMS:
             return {"rows": restored.sums(reader, found.id, after), "next": None}
-        page, following = copies.rows_of(reader, found.id, kind, after, min(limit, ROWS_MAX))
+        if kind == DECISION:
+            page, following = branches.decisions(reader, found.id, after, min(limit, ROWS_MAX))
+        else:
+            page, following = copies.rows_of(reader, found.id, kind, after, min(limit, ROWS_MAX))
         return {"rows": page, "next": following, "epoch": found.epoch, "acked": found.acked_seq}
 
     return await env.store.read(look)
@@ -301,6 +304,7 @@ async def status(env: Env) -> dict[str, Any]:
                     "epoch": one.epoch, "acked": one.acked_seq, "last_heard_at": one.last_heard_at,
                     "version": one.version, "clock_off_us": one.clock_off_us,
                     **branches.counts(reader, one.id, since),
+                    "lost_orders": branches.lost_orders(reader, one.id),
                     "takings_today": [
                         {"currency": currency, "amount": render(minor, currency)}
                         for currency, minor in branches.takings(reader, one.id, since)

@@ -11,7 +11,7 @@ from msgspec import Struct
 from daemon.core.access.callers import Caller, Operation, require
 from daemon.core.branches import answer
 from daemon.core.branches.answer import AnswerError, DaySums, Joined
-from daemon.core.branches.facts import EPOCH, METHODS_MAX, SUMS
+from daemon.core.branches.facts import DECISION, EPOCH, METHODS_MAX, SUMS
 from daemon.core.branches.place import ALONE, Place
 from daemon.core.errors import Refusal
 from daemon.core.limits import CODE_REST_US, DAY_US, LATE_WINDOW_US
@@ -39,7 +39,7 @@ ASIDE_MAX: Final = 100
 """Rows kept aside that the journal names."""
 COMPARE_S: Final = 10.0
 COMPARE_WHOLE_S: Final = 60.0
-KINDS: Final = ("method", "message", "payment", "transaction", "review", "reversal")
+KINDS: Final = ("method", "message", "payment", "transaction", "review", "reversal", DECISION)
 """Kinds of rows that a hub gives back, in the order in which they refer to each other."""
 
 
@@ -289,9 +289,14 @@ async def _take_rows(env: Env, hub: HubCaller, taking: Taking) -> tuple[dict[str
             page = answer.read_page(data, kind)
             rows, epoch = page.rows, page.epoch
             rest_us = LATE_WINDOW_US + CODE_REST_US
-            await env.store.write(
-                partial(restored.store, kind=kind, rows=rows, taking=taking, rest_us=rest_us)
-            )
+            if kind == DECISION:
+                await env.store.write(
+                    partial(feed.add_decisions, rows=rows, now=env.clock.now_us())
+                )
+            else:
+                await env.store.write(
+                    partial(restored.store, kind=kind, rows=rows, taking=taking, rest_us=rest_us)
+                )
             counts[kind] += len(rows)
             after = page.next
     return counts, epoch

@@ -244,7 +244,11 @@ def _not_to_give(payment: Payment | None) -> str:
 
 
 async def release(env: Env, command: Command) -> Outcome:
-    """Take back a payment that the hub gave back, and match it here."""
+    """Take back a payment that the hub gave back, and match it here.
+
+    A hub that was restored may have forgotten that the payment paid an order of its own: the decision that this branch
+    remembers then stands, and the hub is told.
+    """
     times = env.times()
 
     def take(tx: Tx) -> Outcome:
@@ -252,6 +256,9 @@ async def release(env: Env, command: Command) -> Outcome:
         payment = payments.get(tx, command["subject"])
         if payment is None:
             return {"done": False, "why": "no such payment"}
+        decision = feed.decision_about(tx, payment.id) or {}
+        if payment.decider == "hub" and decision.get("origin") == "request":
+            return {"done": False, "why": hand_up.DECIDED, "reference": decision["reference"]}
         if payment.decider == "hub":
             payments.set_decider(tx, payment.id, "branch", "open")
             journal.add(

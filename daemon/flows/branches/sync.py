@@ -63,7 +63,7 @@ async def sync(env: Env, key_id: str | None, request: SyncRequest, sha256: str) 
         checked = _check(tx, env, key_id, request, sha256, times)
         if not isinstance(checked, Branch):
             return checked
-        _record_outcomes(tx, checked, request, times.wall_us)
+        _record_outcomes(tx, env, checked, request, times.wall_us)
         _take(tx, env, checked, request.facts, times)
         return _finish(tx, env, checked, request, times)
 
@@ -204,9 +204,14 @@ def _is_used(tx: Tx, payment: Payment) -> bool:
 def _notify(
     tx: Tx, kind: str, branch: Branch, now: int, payment: Payment | None = None, **data: Any
 ) -> bool:
-    """Add a notice; of one payment only once. Return whether it was added."""
+    """Add a notice; of a payment that two branches have only once. Return whether it was added."""
     payment_id = None if payment is None else payment.id
-    if payment_id is not None and journal.has(tx, f"notice.{kind}", payment_id):
+    named = f"notice.{kind}"
+    if (
+        payment_id is not None
+        and named in journal.OF_DOUBLES
+        and journal.has(tx, named, payment_id)
+    ):
         return False
     journal.add_immediately(
         tx,
@@ -221,10 +226,18 @@ def _notify(
     return True
 
 
-def _record_outcomes(tx: Tx, branch: Branch, request: SyncRequest, now: int) -> None:
+def _record_outcomes(tx: Tx, env: Env, branch: Branch, request: SyncRequest, now: int) -> None:
     """Record the outcomes of commands before the rows, which are as they became by these commands."""
     for command_id, outcome in request.outcomes.items():
         answered = branches.answer(tx, branch.id, command_id, outcome, now)
+        if (
+            answered is not None
+            and answered.kind == "release"
+            and outcome.get("why") == hand_up.DECIDED
+        ):
+            hand_up.keep_decided(tx, env, answered.subject, now)
+            lost = payments.get(tx, answered.subject)
+            _notify(tx, "order_lost", branch, now, payment=lost, reference=outcome.get("reference"))
         if answered is not None and answered.kind not in ("decided", "paid_twice"):
             journal.add(
                 tx,
@@ -286,7 +299,7 @@ async def _one_by_one(
     def begin(tx: Tx) -> Branch | SyncAnswer | Refusal:
         found = _check(tx, env, key_id, request, sha256, times)
         if isinstance(found, Branch):
-            _record_outcomes(tx, found, request, times.wall_us)
+            _record_outcomes(tx, env, found, request, times.wall_us)
         return found
 
     checked = await env.store.write(begin)

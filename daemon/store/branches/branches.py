@@ -9,6 +9,7 @@ from msgspec import Struct
 from daemon.core.branches.facts import EPOCH, Fact
 from daemon.store.engine import Reader, Tx
 from daemon.store.rows import by_number, json_ids, numbered
+from parsers.money import render
 
 TOPIC = "branch_commands"
 """Woken by a new command."""
@@ -366,6 +367,40 @@ def counts(reader: Reader, branch_id: str, since: int) -> dict[str, int]:
     return {
         name: reader.count(f"SELECT COUNT(*) FROM {rows}", values) for name, rows in _COUNTS.items()
     }
+
+
+def decisions(
+    reader: Reader, branch_id: str, after: int, limit: int
+) -> tuple[list[dict[str, Any]], int | None]:
+    """Return the decisions that this branch was told, in their order, with `seq` of the last one if more follow."""
+    rows = reader.all(
+        "SELECT seq, id, subject, body FROM branch_commands WHERE branch_id = :id AND kind = 'decided' AND seq > :after "
+        "ORDER BY seq LIMIT :limit",
+        {"id": branch_id, "after": after, "limit": limit},
+    )
+    found = [{"version": 0, "id": row[1], "subject": row[2], **json.loads(row[3])} for row in rows]
+    return found, int(rows[-1][0]) if len(rows) == limit else None
+
+
+def lost_orders(reader: Reader, branch_id: str) -> list[dict[str, str]]:
+    """Return what a branch remembers of orders that this hub lost with a restore, and that were paid.
+
+    The branch named them when the hub wanted to give their payments back. A payment that an order has again is not among
+    them.
+    """
+    rows = reader.all(
+        "SELECT c.subject, c.outcome, p.currency, p.amount_minor FROM branch_commands c JOIN payments p ON p.id = c.subject "
+        "WHERE c.branch_id = :id AND c.kind = 'release' AND c.outcome LIKE '%\"decided\"%' AND p.standing <> 'used' "
+        "ORDER BY c.seq",
+        {"id": branch_id},
+    )
+    return [
+        {
+            "payment_id": str(payment_id), "reference": str(json.loads(outcome)["reference"]),
+            "amount": render(int(minor), str(currency)), "currency": str(currency),
+        }
+        for payment_id, outcome, currency, minor in rows
+    ]  # fmt: skip
 
 
 def takings(reader: Reader, branch_id: str, since: int) -> list[tuple[str, int]]:

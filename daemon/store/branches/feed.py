@@ -4,7 +4,7 @@ Triggers write the feed (`daemon/store/sqlite_file.py`).
 """
 
 import json
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
@@ -386,6 +386,14 @@ def add_outcome(
     kept = outcome_of(tx, str(command["id"]))
     assert kept is not None, "it was stored"
     return kept
+
+
+def add_decisions(tx: Tx, rows: Iterable[Mapping[str, Any]], now: int) -> None:
+    """Store decisions of the hub that this branch was told before it was restored."""
+    for row in rows:
+        body = {name: row.get(name) for name in ("status", "reference", "origin", "same_as")}
+        command = {"id": row["id"], "kind": DECIDED, "subject": row["subject"], "body": body}
+        add_outcome(tx, command, {"done": True}, now)
 
 
 def was_claimed(reader: Reader, payment_id: str) -> bool:

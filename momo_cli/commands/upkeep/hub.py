@@ -271,6 +271,12 @@ def _summary(rows: list[Row], terminal: Terminal) -> str:
     parts += [f"{disputed} disputed"] if disputed else []
     waiting = sum(row["waiting"] for row in joined)
     parts += [f"{counted(waiting, 'payment')} to be decided here"] if waiting else []
+    lost = [one for row in rows for one in row.get("lost_orders") or ()]
+    if lost:
+        named = ", ".join(
+            f"{clean(one['reference'])} ({money(one['amount'], one['currency'])})" for one in lost
+        )
+        parts.append(f"paid orders that a restore of this hub lost: {named}")
     paid = sum(row["payments_today"] for row in joined)
     parts.append(f"{counted(paid, 'payment')} today{', ' if paid else ''}{_takings(joined)}")
     return "; ".join(parts) + "."

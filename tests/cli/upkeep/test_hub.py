@@ -125,9 +125,12 @@ def test_a_name_or_a_file_is_needed(momo: Momo) -> None:
 def test_status_sums_up_silent_branches_waiting_payments_and_money(
     api: FakeApi, momo: Momo
 ) -> None:
-    silent = {**samples.BRANCH, "name": "tamale", "status": "disputed"}
+    lost = {"payment_id": "p", "reference": "svc_trx_9", "amount": "9.00", "currency": "GHS"}
+    silent = {**samples.BRANCH, "name": "tamale", "status": "disputed", "lost_orders": [lost]}
     heard = {**samples.BRANCH, "last_heard_at": "2026-11-20T09:14:00.000Z"}
     api.on("GET", HUB, ok([heard, silent]))
     ran = momo("hub", "status", "-o", "table")
     assert ran.err.startswith("2 branches; ")
-    assert "1 disputed; 6 payments to be decided here; 24 payments today, GHS 821.00." in ran.err
+    assert "a restore of this hub lost: svc_trx_9 (GHS 9.00)" in ran.err
+    assert "1 disputed; 6 payments to be decided here; " in ran.err
+    assert "; 24 payments today, GHS 821.00." in ran.err

@@ -48,7 +48,7 @@ async def test_every_row_of_the_branches_comes_again_and_the_owner_is_told(
     again = await hub.values(
         "SELECT type, COUNT(*) FROM events WHERE type LIKE 'notice.%' GROUP BY type"
     )
-    assert again == [("notice.hub_restored", 2)]
+    assert sorted(again) == [("notice.hub_restored", 2), ("notice.order_lost", 2)]
     assert await hub.values("SELECT why FROM facts_refused") == []
     for each in chain.branches.values():
         theirs = await hub.env.store.read(lambda r, i=each.id: restored.sums(r, i))  # type: ignore[misc]
@@ -56,19 +56,24 @@ async def test_every_row_of_the_branches_comes_again_and_the_owner_is_told(
     # The order that is there is paid again, and its webhook is the same one.
     assert (await hub.transaction(before.reference)).status is TransactionStatus.SUCCESS
     assert await hub.values(webhook) == [first]
-    # The payment of an order that is gone is open, at one side only, and can be used once.
+    # The payment of an order that is gone stays the hub's, because the branch remembers the decision. It can be used once.
     for telco_id in ("93214500002", "93214500009"):
         mine, copy = await branch.payment(telco_id), await chain.hub_payment(telco_id)
-        assert (mine.decider, copy.decider) == ("branch", "branch")
-        assert (mine.standing, copy.standing) == ("open", "open")
+        assert (mine.decider, mine.standing) == ("hub", "handed")
+        assert (copy.decider, copy.standing) == ("hub", "open")
+    (shown,) = [
+        one for one in (await hub_flow.status(hub.env))["branches"] if one["id"] == branch.id
+    ]
+    named = {one["reference"]: one["amount"] for one in shown["lost_orders"]}
+    assert named == {lost.reference: "9.00", claiming.reference: "25.00"}
     own = await branch.shop.request(900)
-    assert (await branch.shop.reconcile(own.reference, "93214500002")).reconciliation_id
-    order = await hub.request(2500)
     with pytest.raises(Refusal) as caught:
-        await hub.reconcile(order.reference, "93214500009")
-    assert caught.value.code is ErrorCode.BRANCH_ASKED
-    await branch.settle()
-    assert (await hub.reconcile(order.reference, "93214500009")).reconciliation_id
+        await branch.shop.reconcile(own.reference, "93214500002")
+    assert caught.value.code is ErrorCode.PAYMENT_HANDED_UP
+    order = await hub.request(900)
+    assert (await hub.reconcile(order.reference, "93214500002")).reconciliation_id
+    shown = (await hub_flow.status(hub.env))["branches"]
+    assert [len(one["lost_orders"]) for one in shown if one["id"] == branch.id] == [1]
 
 
 async def test_a_branch_that_joined_in_the_lost_hour_joins_again(

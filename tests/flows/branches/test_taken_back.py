@@ -7,13 +7,14 @@ from typing import Any
 
 import pytest
 
+from daemon.core.errors import Refusal
 from daemon.core.messages.message_journal import journal_key
 from daemon.core.model import Transaction
 from daemon.flows.branches import join as join_flow
 from daemon.flows.messages.ingest import Recovered, recover
 from daemon.modem.codec.pdu_encode import encode_deliver
 from daemon.runtime.message_journal import MessageJournal
-from daemon.wire import TransactionStatus
+from daemon.wire import ErrorCode, TransactionStatus
 from tests.fakes import new_database
 from tests.fakes.branches import FIRST_ID, Chain, FakeBranch
 from tests.fakes.receipts import MTN_SENDER, MTN_SMSC, STARTED, mtn
@@ -262,3 +263,22 @@ async def test_an_sms_of_one_part_that_came_back_without_it_stays_as_it_is(
     assert taken.concluded == ()
     assert await branch.shop.values("SELECT id, state, body FROM messages") == before
     assert await branch.shop.values("SELECT COUNT(*) FROM sms_parts") == [1]
+
+
+async def test_a_payment_that_head_office_used_before_a_restore_is_not_used_here_after_a_forced_leave(
+    chain: Chain, branch: FakeBranch
+) -> None:
+    order = await chain.hub.request(2500)
+    await branch.settle()
+    branch.keep()
+    await branch.pay(str(order.svc_code))
+    await branch.settle()
+    assert (await chain.hub_transaction(order.reference)).status is TransactionStatus.SUCCESS
+    branch.put_back()
+    await restore(branch)
+    left = await join_flow.leave(branch.shop.env, OWNER, force=True)
+    assert left["unanswered"] == []  # the hub's decision came back, so nothing is unanswered
+    own = await branch.shop.request(2500)
+    with pytest.raises(Refusal) as caught:
+        await branch.shop.reconcile(own.reference, FIRST_ID)
+    assert caught.value.code is ErrorCode.PAYMENT_HANDED_UP
