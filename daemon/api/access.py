@@ -86,7 +86,7 @@ async def login(call: Call) -> Reply:
 
     While the owner has a second factor on, `totp` is needed too.
     """
-    asked, _ = read(LoginBody, await read_object(call.scope, call.receive))
+    asked = await call.body(LoginBody)
     client, actor = _client(call)
     await flow.check(call.env, client, actor, asked.password, code=asked.totp, login=True)
     token, ends = await flow.open_session(call.env, actor)
@@ -111,7 +111,7 @@ async def logout(call: Call) -> Reply:
 async def change_password(call: Call) -> Reply:
     """Set a new account password. A session must also send the current one. All sessions end, including this one."""
     needs_owner(call.caller)
-    asked, _ = read(PasswordChange, await read_object(call.scope, call.receive))
+    asked = await call.body(PasswordChange)
     await flow.confirm(call.env, call.caller, asked.current_password)
     await flow.set_new(call.env.store, call.env.clock, call.caller.name, asked.password)
     return ok(PasswordChanged(True))
@@ -120,7 +120,7 @@ async def change_password(call: Call) -> Reply:
 async def set_password(call: Call) -> Reply:
     """POST /local/v1/password: set a new password as the owner on the socket, without the current one."""
     needs_owner(call.caller)
-    asked, _ = read(PasswordBody, await read_object(call.scope, call.receive))
+    asked = await call.body(PasswordBody)
     env = call.env
     await flow.set_new(env.store, env.clock, call.caller.name, asked.password, at_machine=True)
     return ok(PasswordChanged(True))

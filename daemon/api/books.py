@@ -339,33 +339,21 @@ async def note_phones(call: Call) -> Reply:
     return ok({"noted": True})
 
 
-def _transactions(reader: Reader, wanted: ExportedPart) -> Rows:
-    return [
-        (row.seq, export_rows.transaction(row, payment, wanted.now))
-        for row, payment in exports.transactions(reader, wanted.part)
-    ]
-
-
-def _payments(reader: Reader, wanted: ExportedPart) -> Rows:
-    return [
-        (row.seq, export_rows.payment(row, line, pays))
-        for row, line, pays in exports.payments(reader, wanted.part)
-    ]
-
-
-def _messages(reader: Reader, wanted: ExportedPart) -> Rows:
-    return [
-        (row.seq, export_rows.message(row, line, show_body=wanted.show_body))
-        for row, line in exports.messages(reader, wanted.part)
-    ]
-
-
-def _deliveries(reader: Reader, wanted: ExportedPart) -> Rows:
-    return [(row.seq, _sent(row)) for row in exports.deliveries(reader, wanted.part)]
-
-
-def _audit(reader: Reader, wanted: ExportedPart) -> Rows:
-    return [(row.seq, export_rows.event(row)) for row in exports.journal(reader, wanted.part)]
+# fmt: off
+KINDS: Final[Mapping[str, Read]] = {
+    "transactions": lambda reader, wanted: [
+        (row.seq, export_rows.transaction(row, payment, wanted.now)) for row, payment in exports.transactions(reader, wanted.part)
+    ],
+    "payments": lambda reader, wanted: [
+        (row.seq, export_rows.payment(row, line, pays)) for row, line, pays in exports.payments(reader, wanted.part)
+    ],
+    "messages": lambda reader, wanted: [
+        (row.seq, export_rows.message(row, line, show_body=wanted.show_body)) for row, line in exports.messages(reader, wanted.part)
+    ],
+    "deliveries": lambda reader, wanted: [(row.seq, _sent(row)) for row in exports.deliveries(reader, wanted.part)],
+    "audit": lambda reader, wanted: [(row.seq, export_rows.event(row)) for row in exports.journal(reader, wanted.part)],
+}
+# fmt: on
 
 
 def _sent(row: DeliveryRow) -> dict[str, Any]:
@@ -384,12 +372,3 @@ def _sent(row: DeliveryRow) -> dict[str, Any]:
         "delivered_at": timestamp_or_none(row.delivered_at),
         "test": row.test,
     }
-
-
-KINDS: Final[Mapping[str, Read]] = {
-    "transactions": _transactions,
-    "payments": _payments,
-    "messages": _messages,
-    "deliveries": _deliveries,
-    "audit": _audit,
-}

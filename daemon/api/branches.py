@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import hashlib
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path as FilePath
 from typing import Annotated, Any, Final, Literal, TypeVar
 
@@ -276,13 +276,11 @@ async def branch_status(call: Call) -> Reply:
 
 
 async def _compare(env: Env, *, recent: bool) -> dict[str, Any]:
-    client = await _client(env)
     try:
-        return await join_flow.compare(env, client, recent=recent)
+        async with contextlib.aclosing(await _client(env)) as client:
+            return await join_flow.compare(env, client, recent=recent)
     except (HubRefusalError, HubUnreachableError, AnswerError) as error:
         return {"agrees": None, "why": str(error)}
-    finally:
-        await client.aclose()
 
 
 def _hub_address(text: str) -> str | Wrong:
@@ -306,13 +304,8 @@ async def join(call: Call) -> Reply:
     url, (secret, _, pin) = asked.url, asked.word.partition(".")
     invitation = join_flow.Invitation(url, secret, pin)
 
-    @contextlib.asynccontextmanager
-    async def connect(key: str) -> AsyncIterator[HubClient]:
-        client = HubClient(url, pin, key, env.config.hub.ca_file)
-        try:
-            yield client
-        finally:
-            await client.aclose()
+    def connect(key: str) -> contextlib.AbstractAsyncContextManager[HubClient]:
+        return contextlib.aclosing(HubClient(url, pin, key, env.config.hub.ca_file))
 
     with _hub_errors():
         async with connect("") as guest:
@@ -335,7 +328,8 @@ async def leave(call: Call) -> Reply:
     done = await join_flow.leave(call.env, call.caller, force=asked.force)
     if not done["left"]:
         with _hub_errors():
-            await _ask_hub(call.env, Path.BRANCH_LEAVE, {})
+            async with contextlib.aclosing(await _client(call.env)) as client:
+                await client.call(Path.BRANCH_LEAVE, {})
     return ok(done)
 
 
@@ -345,18 +339,8 @@ async def restore(call: Call) -> Reply:
     await read_object_if_any(call.scope, call.receive)
     client = await _client(call.env)
     with _hub_errors():
-        try:
+        async with contextlib.aclosing(client):
             return ok(await join_flow.restore(call.env, call.caller, client))
-        finally:
-            await client.aclose()
-
-
-async def _ask_hub(env: Env, path: str, body: dict[str, Any]) -> dict[str, Any]:
-    client = await _client(env)
-    try:
-        return await client.call(path, body)
-    finally:
-        await client.aclose()
 
 
 async def _client(env: Env) -> HubClient:
@@ -381,5 +365,4 @@ def _hub_errors() -> Any:
         raise Refusal(ErrorCode.HUB_REFUSED, why, answered=False) from error
     except AnswerError as error:
         why = str(error)
-        why = f"{why[:1].upper()}{why[1:]}."
-        raise Refusal(ErrorCode.HUB_REFUSED, why) from error
+        raise Refusal(ErrorCode.HUB_REFUSED, f"{why[:1].upper()}{why[1:]}.") from error

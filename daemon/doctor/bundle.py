@@ -51,7 +51,7 @@ def files(system: System, document: dict[str, Any]) -> dict[str, bytes]:
         "doctor.json": lambda: json.dumps(document, ensure_ascii=False, indent=1),
         "versions.txt": lambda: _versions(system),
         "schema.sql": lambda: _asked(system, _schema),
-        "counts.json": lambda: _asked(system, _counts),
+        "counts.json": lambda: _asked(system, lambda it: json.dumps(inspect.counts(it), indent=1)),
         "config.toml": lambda: _settings(system),
         "udev.txt": lambda: "\n".join(_udev(system.root)),
         "security.txt": lambda: _security(system),
@@ -105,10 +105,6 @@ def _asked(system: System, look: Callable[[Any], str]) -> str:
 def _schema(reader: Any) -> str:
     has, known = inspect.schema(reader)
     return "\n".join([f"-- schema {has}, this program knows {known}", *inspect.tables(reader)])
-
-
-def _counts(reader: Any) -> str:
-    return json.dumps(inspect.counts(reader), indent=1)
 
 
 def _settings(system: System) -> str:

@@ -35,7 +35,7 @@ from daemon.doctor.checks import (
 from daemon.open_shop import PASSED, home_mode
 from daemon.runtime import own_certificate
 from daemon.runtime.config import Config
-from daemon.runtime.config_file import ConfigError, load_config
+from daemon.runtime.config_file import ConfigError, is_inside, load_config
 from daemon.runtime.files import other_writers
 from daemon.runtime.locks import running
 from daemon.runtime.own_certificate import CertificateError
@@ -59,9 +59,12 @@ def disk_checks(system: System) -> Iterator[Check]:
     while not folder.exists() and folder != folder.parent:
         folder = folder.parent
     if os.statvfs(folder).f_flag & os.ST_RDONLY:
+        mount = folder
+        while not mount.is_mount():
+            mount = mount.parent
         yield failed(
             "disk.writable", f"the disk of {folder} is read-only, as the kernel makes it after a disk error: nothing can be stored",
-            "read `dmesg`; check the disk; then: sudo mount -o remount,rw " + _mount_point(folder),
+            f"read `dmesg`; check the disk; then: sudo mount -o remount,rw {mount}",
         )  # fmt: skip
     free = system.free(folder)
     text = f"{free / 1e6:,.0f} MB free at {system.shop.home}"
@@ -74,12 +77,6 @@ def disk_checks(system: System) -> Iterator[Check]:
         yield warned("disk.space", text, "free some space; momo backup prune")
     else:
         yield passed("disk.space", text)
-
-
-def _mount_point(folder: Path) -> str:
-    while not folder.is_mount():
-        folder = folder.parent
-    return str(folder)
 
 
 def permission_checks(system: System) -> Iterator[Check]:
@@ -285,32 +282,16 @@ def _foreign(system: System, path: str, config: Config) -> Check:
     ends_s, now_s = int(found.not_valid_after_utc.timestamp()), system.now_us // SECOND_US
     if now_s >= ends_s:
         return failed(ID, f"{path} ended on {_day(ends_s)}", "renew it")
-    for host in _hosts(config):
-        if not _is_covered(found, host):
+    # The hosts that the settings name; an address that stands for all addresses names none.
+    hosts = [urlsplit(config.http.public_base_url).hostname or ""]
+    if not is_inside(config.http.bind):
+        hosts.append(config.http.bind.rpartition(":")[0].strip("[]"))
+    for host in hosts:
+        if host not in ("", "0.0.0.0", "::", "*") and not _is_covered(found, host):  # noqa: S104 -- compared, not bound
             return warned(ID, f"{path} does not cover {host}", f"renew it for {host}")
     if ends_s - now_s < WARN_DAYS * _DAY_S:
         return warned(ID, f"{path} ends on {_day(ends_s)}", "renew it")
     return passed(ID, f"{path} is valid until {_day(ends_s)}")
-
-
-def _hosts(config: Config) -> Iterator[str]:
-    """Yield the hosts that the settings name; an address that stands for all addresses names none."""
-    if host := urlsplit(config.http.public_base_url).hostname:
-        yield host
-    bound = config.http.bind.rpartition(":")[0].strip("[]")
-    if bound and not _stands_for_all(bound) and not _is_loopback(bound):
-        yield bound
-
-
-def _stands_for_all(host: str) -> bool:
-    return host in ("0.0.0.0", "::", "*")  # noqa: S104 -- compared, not bound
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
 
 
 def _is_covered(certificate: Any, host: str) -> bool:

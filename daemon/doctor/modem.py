@@ -108,38 +108,26 @@ def _usb(modems: list[UsbDevice], sticks: list[str]) -> Iterator[Check]:
                 f"sudo apt install usb-modeswitch usb-modeswitch-data, {_REPLUG}",
             )  # fmt: skip
         elif device.is_hilink:
-            yield _hilink(name, sticks)
-        elif module := device.missing_driver:
+            if sticks:
+                text = f"{name} is a HiLink stick, read at {', '.join(sticks)}"
+                yield passed("modem.hilink", text)
+                continue
             yield failed(
-                "modem.driver", f"{name} has no serial port, because the kernel module {module} does not handle it",
-                _load(module, device),
+                "modem.hilink", f"{name} is a HiLink stick: its messages are only in its own web page, and no source reads it "
+                "(docs/shop/sources.md; a modem with a serial port is trusted further)",
+                "momo setup --hilink http://192.168.8.1",
             )  # fmt: skip
+        elif module := device.missing_driver:
+            load = f"sudo modprobe {module}"
+            if module == "option":
+                # The module may be loaded without knowing this product; `new_id` adds the product.
+                load += f" && echo {device.vendor} {device.product} | sudo tee /sys/bus/usb-serial/drivers/option1/new_id"
+            yield failed("modem.driver", f"{name} has no serial port, because the kernel module {module} does not handle it", load)  # fmt: skip
         elif not device.ttys:
             yield failed(
                 "modem.port", f"{name} has no serial port in its present USB mode",
                 f"sudo apt install usb-modeswitch usb-modeswitch-data, {_REPLUG}",
             )  # fmt: skip
-
-
-def _hilink(name: str, sticks: list[str]) -> Check:
-    if sticks:
-        text = f"{name} is a HiLink stick, read at {', '.join(sticks)}"
-        return passed("modem.hilink", text)
-    return failed(
-        "modem.hilink", f"{name} is a HiLink stick: its messages are only in its own web page, and no source reads it "
-        "(docs/shop/sources.md; a modem with a serial port is trusted further)",
-        "momo setup --hilink http://192.168.8.1",
-    )  # fmt: skip
-
-
-def _load(module: str, device: UsbDevice) -> str:
-    if module != "option":
-        return f"sudo modprobe {module}"
-    # The module may be loaded without knowing this product; `new_id` adds the product.
-    return (
-        f"sudo modprobe option && echo {device.vendor} {device.product} | "
-        "sudo tee /sys/bus/usb-serial/drivers/option1/new_id"
-    )
 
 
 def _braille(system: System, devices: list[UsbDevice]) -> Iterator[Check]:

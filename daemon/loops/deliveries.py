@@ -303,15 +303,11 @@ class DeliverLoop:
             self._begin(key)
         for key, queue in list(self._queues.items()):
             # A worker may have finished its queue while more was leased for it, and a place may be free beside it.
-            if queue and (key not in self._busy() or self._has_place(key)):
+            busy = self._busy()
+            taken = busy[key[0], False] + busy[key[0], True]
+            is_free = len(self._running) < self._workers and taken < self._per_endpoint
+            if queue and (key not in busy or (is_free and not self._is_behind(key))):
                 self._begin(key)
-
-    def _has_place(self, key: QueueKey) -> bool:
-        """Return whether one more worker may take live deliveries that were leased ahead."""
-        busy = self._busy()
-        taken = busy[key[0], False] + busy[key[0], True]
-        is_free = len(self._running) < self._workers and taken < self._per_endpoint
-        return is_free and not self._is_behind(key)
 
     def _begin(self, key: QueueKey) -> None:
         place = WorkerState(key, self._is_behind(key))

@@ -276,7 +276,8 @@ class HubCommands:
         return await outbound.keep_outcome(env, command, outcome)
 
     async def _other(self, command: Command) -> Outcome:
-        kind, body, caller = command["kind"], command["body"], _caller(command)
+        kind, body, name = command["kind"], command["body"], outbound.actor_of(command)
+        caller = Caller(CallerKind.SOCKET, None, ALL_SCOPES, None, False, name, owner=True)
         if kind == "decide_review":
             claim = Idempotency("hub", command["id"], kind)
             keep = Keep[review.Decided](claim, lambda _: HttpAnswer(200, b""))
@@ -300,10 +301,3 @@ class HubCommands:
             changed = await settings.change(self._env, caller, self._places, key, body.get("value"))
             return {"done": True, "restart": changed["changed"] and not changed["live"]}
         return {"done": False, "why": f"this version does not know the command {kind}"}
-
-
-def _caller(command: Command) -> Caller:
-    name = outbound.actor_of(command)
-    return Caller(
-        CallerKind.SOCKET, None, ALL_SCOPES, None, publishable=False, name=name, owner=True
-    )

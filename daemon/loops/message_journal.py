@@ -34,16 +34,25 @@ def open_message_journal(env: Env) -> None:
 
 async def recover_messages(env: Env, log: Log) -> None:
     """Process the parts that the database lacks, and return when that is done; until then no port may be opened."""
+    message_journal = env.message_journal
+    assert message_journal is not None, "the caller has opened it"
+    if message_journal.second.path:
+        # The parts that only the second folder has, without waiting for a USB stick that hangs.
+        fetching = asyncio.create_task(asyncio.to_thread(message_journal.fetch_back))
+        await asyncio.wait([fetching], timeout=FETCH_S)
+        if not fetching.done():
+            log.warning("messages.not_fetched", why="the second folder does not answer")
+        elif error := fetching.exception():
+            log.warning("messages.not_fetched", why=str(error))
     said = ""
-    await _fetch_back(env, log)
     while True:
         try:
             done = await recover(env)
-        except (Unavailable, OSError) as error:
-            if str(error) != said:
-                said = str(error)
+        except (Unavailable, OSError) as failure:
+            if str(failure) != said:
+                said = str(failure)
                 log.warning("messages.not_recovered", why=said)
-            if isinstance(error, OSError):
+            if isinstance(failure, OSError):
                 env.journal_fault = said
             await asyncio.sleep(RETRY_S)
             continue
@@ -51,20 +60,6 @@ async def recover_messages(env: Env, log: Log) -> None:
             log.warning("messages.recovered", messages=done.messages, payments=done.payments)
         env.recovering, env.journal_fault = False, ""
         return
-
-
-async def _fetch_back(env: Env, log: Log) -> None:
-    """Add the parts that only the second folder has, without waiting for a USB stick that hangs."""
-    message_journal = env.message_journal
-    assert message_journal is not None, "the caller has opened it"
-    if not message_journal.second.path:
-        return
-    fetching = asyncio.create_task(asyncio.to_thread(message_journal.fetch_back))
-    await asyncio.wait([fetching], timeout=FETCH_S)
-    if not fetching.done():
-        log.warning("messages.not_fetched", why="the second folder does not answer")
-    elif error := fetching.exception():
-        log.warning("messages.not_fetched", why=str(error))
 
 
 async def copy_messages(env: Env, log: Log) -> None:

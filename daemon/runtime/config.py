@@ -186,19 +186,13 @@ def _product(value: str) -> str:
     return "" if good else 'takes a name and a price in cedis, such as "Rice 1 kg = 12.50"'
 
 
-def _header(value: str) -> str:
-    good = re.fullmatch(r"[A-Za-z0-9-]*", value, re.ASCII)
-    return "" if good else "takes the name of a header, such as X-Forwarded-For"
+def _like(pattern: str, needs: str) -> Rule:
+    return lambda value: "" if re.fullmatch(pattern, value, re.ASCII) else f"takes {needs}"
 
 
 def _contact(value: str) -> str:
     good = len(value) <= 80 and (value.isprintable() or not value)
     return "" if good else "takes one line of at most 80 characters, such as 024 412 4567"
-
-
-def _colour(value: str) -> str:
-    good = not value or re.fullmatch(r"#[0-9A-Fa-f]{6}", value, re.ASCII)
-    return "" if good else "takes # and six hex digits, such as #7a1f5c"
 
 
 def _logo(value: str) -> str:
@@ -285,11 +279,6 @@ def _port(value: str) -> str:
 def _phone(value: str) -> str:
     good = not value or read_phone(value) is not None
     return "" if good else "takes a phone number, such as 0244124567"
-
-
-def _source_name(value: str) -> str:
-    good = re.fullmatch(r"[a-z0-9][a-z0-9-]{0,31}", value, re.ASCII)
-    return "" if good else "takes 1 to 32 small letters, digits and dashes, such as stick"
 
 
 def _timezone(value: str) -> str:
@@ -463,14 +452,14 @@ class Pages(Struct, frozen=True):
         f"{LOGO_BYTES_MAX} bytes", _logo, MANAGER, live=True)] = ""
     colour: Annotated[str, Setting(
         'the shop\'s colour for buttons and links, such as `"#7a1f5c"`; changed where it could not be read',
-        _colour, MANAGER, hub=True, live=True)] = ""
+        _like(r"(#[0-9A-Fa-f]{6})?", "# and six hex digits, such as #7a1f5c"), MANAGER, hub=True, live=True)] = ""
     redirect_hosts: Annotated[tuple[str, ...], Setting(
         "hosts to which a paid page redirects automatically; others get a button",
         _host, MANAGER, hub=True, live=True)] = ()
     # It names whose address the limit of logins counts, so the hub may not set it.
     client_header: Annotated[str, Setting(
         'a local proxy\'s header with the client address, such as `"X-Forwarded-For"`; without it all visitors of '
-        "a tunnel count as one", _header, MANAGER)] = ""
+        "a tunnel count as one", _like(r"[A-Za-z0-9-]*", "the name of a header, such as X-Forwarded-For"), MANAGER)] = ""
     per_min: Annotated[int, Setting(
         "requests per address and minute; this machine ten times as many; 0 = no limit",
         _between(0, 1_000_000), MANAGER, hub=True)] = 60
@@ -591,7 +580,9 @@ LEVELS: Final = {
 class SourceSettings(Struct, frozen=True):
     """One entry of `[[sources]]`: where messages come from besides AT modems."""
 
-    name: Annotated[str, Setting("its name in lists and logs; required but for `modem`", _source_name)] = ""
+    name: Annotated[str, Setting(
+        "its name in lists and logs; required but for `modem`",
+        _like(r"[a-z0-9][a-z0-9-]{0,31}", "1 to 32 small letters, digits and dashes, such as stick"))] = ""
     kind: Annotated[str, Setting("`modem`, `hilink` or `android`", _one_of(*SourceKind))] = DEFAULT_NAME
     enabled: Annotated[bool, Setting("read its messages")] = True
     url: Annotated[str, Setting("the address of the stick", _device, kinds=HILINK)] = "http://192.168.8.1"
@@ -635,13 +626,17 @@ def fault_of_sources(sources: Sequence[tuple[SourceSettings, frozenset[str]]]) -
     Args:
         sources: Each entry, and the keys that it sets.
     """
-    names = set[str]()
+    names, rows = set[str](), rows_of(SOURCES, SourceSettings)
     for source, keys in sources:
         kind = SourceKind(source.kind)
         if "name" not in keys and kind is not SourceKind.MODEM:
             return "", f'every source of kind {kind} needs a name, such as name = "stick"'
-        if fault := _key_fault(source, keys):
-            return fault
+        foreign = sorted(key for key in keys if kind not in rows[key].setting.kinds)
+        if foreign:
+            return foreign[0], f"a source of kind {kind} has no key {foreign[0]}"
+        if kind is SourceKind.ANDROID and set(source.networks) <= {NO_SIM}:
+            why = 'the SIMs of the phone need their networks, such as networks = ["mtn"]'
+            return "networks", why
         name = source.name or DEFAULT_NAME
         if name in names:
             return "name", f"two sources have the name {name}"
@@ -649,21 +644,8 @@ def fault_of_sources(sources: Sequence[tuple[SourceSettings, frozenset[str]]]) -
             return "name", f"the name {DEFAULT_NAME} is that of the AT modems"
         names.add(name)
     modems = sum(source.kind == SourceKind.MODEM for source, _ in sources)
-    if modems > 1:
-        return "kind", "one source of kind modem stands for all AT modems"
-    return "", ""
-
-
-def _key_fault(source: SourceSettings, keys: frozenset[str]) -> tuple[str, str] | None:
-    """Return the key that a source's kind does not take, or lacks, with the reason."""
-    kind = SourceKind(source.kind)
-    rows = rows_of(SOURCES, SourceSettings)
-    foreign = sorted(key for key in keys if kind not in rows[key].setting.kinds)
-    if foreign:
-        return foreign[0], f"a source of kind {kind} has no key {foreign[0]}"
-    if kind is SourceKind.ANDROID and set(source.networks) <= {NO_SIM}:
-        return "networks", 'the SIMs of the phone need their networks, such as networks = ["mtn"]'
-    return None
+    several = "kind", "one source of kind modem stands for all AT modems"
+    return several if modems > 1 else ("", "")
 
 
 def with_modems(sources: Sequence[SourceSettings]) -> tuple[SourceSettings, ...]:

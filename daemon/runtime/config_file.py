@@ -1,5 +1,6 @@
 """Reading, checking and editing of `config.toml` by the rows of `config`. An unknown key is an error, not a silent default."""
 
+import contextlib
 import json
 import os
 import re
@@ -390,8 +391,10 @@ def change_setting(
     """
     row = find_row(key)
     path, text = _own_file(places)
-    before = _old_value(text, row)
-    new = _without(text, key) if value is None else _with(text, key, _literal(row.kind, value))
+    before = None
+    with contextlib.suppress(ConfigError):  # an invalid file, which this change may correct
+        before = as_typed(value_of(parse_config(text), row))
+    new = _edited(text, key, None if value is None else _literal(row.kind, value))
     after = as_typed(value_of(_checked(text, new, str(path), row), row))
     was, is_now = tomllib.loads(text), tomllib.loads(new)
     section, _, name = key.partition(".")
@@ -510,8 +513,7 @@ def add_source(places: wire.Places, entry: Mapping[str, Any]) -> dict[str, Any]:
     done = {"name": entry.get("name"), "path": str(path)}
     if any(each == dict(entry) for each in tomllib.loads(text).get("sources", ())):
         return {**done, "changed": False}
-    gap = "" if not text or text.endswith("\n\n") else "\n" if text.endswith("\n") else "\n\n"
-    new = f"{text}{gap}[[sources]]\n{''.join(lines)}"
+    new = f"{text}{_gap(text)}[[sources]]\n{''.join(lines)}"
     parse_config(new, str(path))
     _write(path, new)
     return {**done, "changed": True}
@@ -600,14 +602,6 @@ def as_typed(value: Any) -> Any:
     return list(value) if isinstance(value, tuple) else value
 
 
-def _old_value(text: str, row: SettingRow) -> Any:
-    """Return the old value of a setting, None if the file is invalid: this change may correct it."""
-    try:
-        return as_typed(value_of(parse_config(text), row))
-    except ConfigError:
-        return None
-
-
 def _literal(kind: Any, text: str) -> str:
     """Return the value in TOML syntax, without checking it."""
     if kind is str:
@@ -628,25 +622,27 @@ def _text(text: str) -> str:
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
-def _with(text: str, key: str, literal: str) -> str:
+def _edited(text: str, key: str, literal: str | None) -> str:
+    """Return the text with a value, or without one for None."""
     section, _, name = key.partition(".")
     lines = text.splitlines(keepends=True)
     if (found := _lines_of(text, lines, key)) is not None:
         first, last = found
-        return "".join([*lines[:first], f"{name} = {literal}\n", *lines[last:]])
+        line = [] if literal is None else [f"{name} = {literal}\n"]
+        return "".join([*lines[:first], *line, *lines[last:]])
+    if literal is None:
+        return text
     header = place_of(text, section)
     if header is not None:
         if not lines[header - 1].endswith("\n"):
             lines[header - 1] += "\n"
         return "".join([*lines[:header], f"{name} = {literal}\n", *lines[header:]])
-    gap = "" if not text or text.endswith("\n\n") else "\n" if text.endswith("\n") else "\n\n"
-    return f"{text}{gap}[{section}]\n{name} = {literal}\n"
+    return f"{text}{_gap(text)}[{section}]\n{name} = {literal}\n"
 
 
-def _without(text: str, key: str) -> str:
-    lines = text.splitlines(keepends=True)
-    found = _lines_of(text, lines, key)
-    return text if found is None else "".join([*lines[: found[0]], *lines[found[1] :]])
+def _gap(text: str) -> str:
+    """Return the line ends before a new section."""
+    return "" if not text or text.endswith("\n\n") else "\n" if text.endswith("\n") else "\n\n"
 
 
 def _lines_of(text: str, lines: list[str], key: str) -> tuple[int, int] | None:

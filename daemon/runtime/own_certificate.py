@@ -11,7 +11,6 @@ The names and addresses under which other devices of the shop's network reach th
 
 import contextlib
 import fcntl
-import hashlib
 import json
 import os
 import re
@@ -22,7 +21,7 @@ from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime, timedelta
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import asdict
@@ -49,33 +48,22 @@ class MachineNames(Struct, frozen=True):
 def machine_names() -> MachineNames:
     """Return the present names of this machine."""
     host = socket.gethostname().partition(".")[0].lower()
-    found = _interface_addresses() if sys.platform == "linux" else _route_address()
+    found = []
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        if sys.platform == "linux":
+            for _, name in socket.if_nameindex():
+                request = struct.pack("256s", name.encode()[:15])
+                with contextlib.suppress(OSError):  # an interface without an IPv4 address
+                    answer = fcntl.ioctl(probe.fileno(), _SIOCGIFADDR, request)
+                    found.append(socket.inet_ntoa(answer[20:24]))
+        else:
+            # The address of the default route. Connecting a UDP socket sends nothing.
+            with contextlib.suppress(OSError):
+                probe.connect(("192.0.2.1", 9))
+                found.append(str(probe.getsockname()[0]))
     kept = sorted({each for each in found if not IPv4Address(each).is_loopback}, key=IPv4Address)
     return MachineNames(host if _LABEL.fullmatch(host) else "", tuple(kept))
 
-
-def _interface_addresses() -> list[str]:
-    found = []
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-        for _, name in socket.if_nameindex():
-            request = struct.pack("256s", name.encode()[:15])
-            with contextlib.suppress(OSError):  # an interface without an IPv4 address
-                answer = fcntl.ioctl(probe.fileno(), _SIOCGIFADDR, request)
-                found.append(socket.inet_ntoa(answer[20:24]))
-    return found
-
-
-def _route_address() -> list[str]:
-    """Return the address of the default route. Connecting a UDP socket sends nothing."""
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe, contextlib.suppress(OSError):
-        probe.connect(("192.0.2.1", 9))
-        return [str(probe.getsockname()[0])]
-    return []
-
-
-if TYPE_CHECKING:
-    from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
-    from cryptography.x509 import Certificate, GeneralName
 
 FOLDER: Final = "tls"
 CA_DAYS: Final = 3653
@@ -173,7 +161,15 @@ def create(
         if new_ca or not (folder / "ca.pem").exists():
             own = [name for name in (*asked, machine.host) if name and _address(name) is None]
             more = [name for name in dict.fromkeys(own) if not _may_sign(PRIVATE_DOMAINS, name)]
-            _write(folder / "ca.pem", _new_ca((*PRIVATE_DOMAINS, *more), now_s))
+            from daemon.runtime.certificate_authority import new_authority  # noqa: PLC0415 -- not on the idle path
+
+            made = datetime.fromtimestamp(now_s, UTC)
+            begins = made - timedelta(days=SKEW_DAYS)
+            ends, domains = begins + timedelta(days=CA_DAYS), (*PRIVATE_DOMAINS, *more)
+            # The date distinguishes two CAs of one shop in a phone's list.
+            subject = f"momo CA of {made:%Y-%m-%d}"
+            pem = new_authority(subject, domains, PRIVATE_NETWORKS, begins, ends)
+            _write(folder / "ca.pem", pem)
         return _issue(folder, asked, machine, now_s)
 
 
@@ -210,11 +206,10 @@ def ca_certificate(home: str, *, der: bool = False) -> bytes:
     Raises:
         CertificateError: There is none, or it cannot be read.
     """
-    from cryptography.hazmat.primitives.serialization import Encoding  # noqa: PLC0415 -- not on the idle path
+    from daemon.runtime.certificate_authority import Authority  # noqa: PLC0415 -- not on the idle path
 
     with _as_certificate_error():
-        _, certificate = _read_ca(Path(home) / FOLDER)
-        return certificate.public_bytes(Encoding.DER if der else Encoding.PEM)
+        return Authority((Path(home) / FOLDER / "ca.pem").read_bytes()).certificate(der=der)
 
 
 def as_json(facts: CertificateFacts, home: str) -> dict[str, Any]:
@@ -271,160 +266,31 @@ def _wanted(machine: MachineNames, domains: tuple[str, ...]) -> list[str]:
     return [name for name in (*hosts, *machine.addresses) if _may_sign(domains, name)]
 
 
-def _new_ca(domains: tuple[str, ...], now_s: int) -> bytes:
-    from cryptography import x509  # noqa: PLC0415 -- not on the idle path
-    from cryptography.hazmat.primitives.asymmetric import ec  # noqa: PLC0415 -- the same
-
-    key = ec.generate_private_key(ec.SECP256R1())
-    begins = datetime.fromtimestamp(now_s, UTC) - timedelta(days=SKEW_DAYS)
-    # The date distinguishes two CAs of one shop in a phone's list.
-    name = _subject(f"momo CA of {begins + timedelta(days=SKEW_DAYS):%Y-%m-%d}")
-    permitted: list[GeneralName] = [x509.DNSName(each) for each in domains]
-    permitted += [x509.IPAddress(each) for each in PRIVATE_NETWORKS]
-    built = (
-        _builder(name, name, key, begins, begins + timedelta(days=CA_DAYS))
-        .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
-        .add_extension(_usage(signs_certificates=True), critical=True)
-        .add_extension(x509.NameConstraints(permitted, None), critical=True)
-    )
-    return _key_pem(key) + _pem(_sign(built, key))
-
-
 def _issue(
     folder: Path, given: tuple[str, ...], machine: MachineNames, now_s: int
 ) -> CertificateFacts:
     """Write a new server certificate and its facts."""
-    from cryptography import x509  # noqa: PLC0415 -- not on the idle path
-    from cryptography.hazmat.primitives.asymmetric import ec  # noqa: PLC0415 -- the same
+    from daemon.runtime.certificate_authority import Authority  # noqa: PLC0415 -- not on the idle path
 
-    ca_key, ca = _read_ca(folder)
-    domains = _permitted_domains(ca)
+    ca = Authority((folder / "ca.pem").read_bytes())
     for name in given:
-        if not _may_sign(domains, name):
+        if not _may_sign(ca.domains, name):
             raise NameRefused(
                 f"the shop's CA may not sign {name}: a new CA is needed, which every phone must install "
                 f"(momo daemon certificate create --new-ca {name})"
             )
-    names = list(dict.fromkeys([*given, *_wanted(machine, domains), *LOCAL]))
+    names = tuple(dict.fromkeys([*given, *_wanted(machine, ca.domains), *LOCAL]))
     if len(names) > NAMES_MAX:
         raise NameRefused(f"a certificate has at most {NAMES_MAX} names, not {len(names)}")
     begins = datetime.fromtimestamp(now_s, UTC) - timedelta(days=SKEW_DAYS)
-    ends = min(begins + timedelta(days=LEAF_DAYS), ca.not_valid_after_utc)
-    # The key stays: branches of a hub know it by its key.
-    key = _kept_key(folder) or ec.generate_private_key(ec.SECP256R1())
-    alternative = x509.SubjectAlternativeName([_general_name(name) for name in names])
-    authority = x509.AuthorityKeyIdentifier.from_issuer_public_key(ca_key.public_key())
-    built = (
-        _builder(_subject(names[0]), ca.subject, key, begins, ends)
-        .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
-        .add_extension(_usage(signs_certificates=False), critical=True)
-        .add_extension(x509.ExtendedKeyUsage([x509.OID_SERVER_AUTH]), critical=False)
-        .add_extension(alternative, critical=False)
-        .add_extension(authority, critical=False)
-    )
-    _write(folder / "server.pem", _key_pem(key) + _pem(_sign(built, ca_key)) + _pem(ca))
-    from cryptography.hazmat.primitives.serialization import Encoding  # noqa: PLC0415 -- not on the idle path
-
-    digest = hashlib.sha256(ca.public_bytes(Encoding.DER)).hexdigest().upper()
-    facts = CertificateFacts(
-        given, tuple(names), int(begins.timestamp()), int(ends.timestamp()),
-        ":".join(digest[at : at + 2] for at in range(0, 64, 2)),
-        int(ca.not_valid_after_utc.timestamp()), domains,
-    )  # fmt: skip
+    ends = min(begins + timedelta(days=LEAF_DAYS), ca.ends)
+    server = folder / "server.pem"
+    old = server.read_bytes() if server.exists() else b""
+    _write(server, ca.issue(names, begins, ends, old))
+    begins_s, ends_s, ca_ends_s = (int(each.timestamp()) for each in (begins, ends, ca.ends))
+    facts = CertificateFacts(given, names, begins_s, ends_s, ca.fingerprint, ca_ends_s, ca.domains)
     _write(folder / "certificate.json", json.dumps(asdict(facts)).encode())
     return facts
-
-
-def _kept_key(folder: Path) -> "EllipticCurvePrivateKey | None":
-    """Return the key of the server certificate before; None if there is none."""
-    from cryptography.hazmat.primitives import serialization  # noqa: PLC0415 -- not on the idle path
-    from cryptography.hazmat.primitives.asymmetric import ec  # noqa: PLC0415 -- the same
-
-    try:
-        key = serialization.load_pem_private_key((folder / "server.pem").read_bytes(), None)
-    except (OSError, ValueError):
-        return None
-    return key if isinstance(key, ec.EllipticCurvePrivateKey) else None
-
-
-def _read_ca(folder: Path) -> "tuple[EllipticCurvePrivateKey, Certificate]":
-    from cryptography import x509  # noqa: PLC0415 -- not on the idle path
-    from cryptography.hazmat.primitives.asymmetric import ec  # noqa: PLC0415 -- the same
-    from cryptography.hazmat.primitives.serialization import load_pem_private_key  # noqa: PLC0415 -- the same
-
-    text = (folder / "ca.pem").read_bytes()
-    key = load_pem_private_key(text, None)
-    if not isinstance(key, ec.EllipticCurvePrivateKey):
-        raise CertificateError(f"{folder}/ca.pem was not made by momo")
-    return key, x509.load_pem_x509_certificate(text)
-
-
-def _permitted_domains(ca: "Certificate") -> tuple[str, ...]:
-    from cryptography import x509  # noqa: PLC0415 -- not on the idle path
-
-    permitted = ca.extensions.get_extension_for_class(x509.NameConstraints).value.permitted_subtrees
-    return tuple(each.value for each in permitted or () if isinstance(each, x509.DNSName))
-
-
-def _builder(subject: Any, issuer: Any, key: Any, begins: datetime, ends: datetime) -> Any:
-    from cryptography import x509  # noqa: PLC0415 -- not on the idle path
-
-    return (
-        x509.CertificateBuilder()
-        .subject_name(subject)
-        .issuer_name(issuer)
-        .public_key(key.public_key())
-        .serial_number(x509.random_serial_number())
-        .not_valid_before(begins)
-        .not_valid_after(ends)
-        .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
-    )
-
-
-def _sign(builder: Any, key: Any) -> "Certificate":
-    from cryptography.hazmat.primitives.hashes import SHA256  # noqa: PLC0415 -- not on the idle path
-
-    signed: Certificate = builder.sign(key, SHA256())
-    return signed
-
-
-def _subject(text: str) -> Any:
-    from cryptography import x509  # noqa: PLC0415 -- not on the idle path
-
-    # X.520 allows 64 characters; only the alternative names count.
-    return x509.Name([x509.NameAttribute(x509.OID_COMMON_NAME, text[:64])])
-
-
-def _usage(*, signs_certificates: bool) -> Any:
-    from cryptography import x509  # noqa: PLC0415 -- not on the idle path
-
-    return x509.KeyUsage(
-        digital_signature=not signs_certificates, content_commitment=False, key_encipherment=False,
-        data_encipherment=False, key_agreement=False, key_cert_sign=signs_certificates,
-        crl_sign=signs_certificates, encipher_only=False, decipher_only=False,
-    )  # fmt: skip
-
-
-def _general_name(name: str) -> "GeneralName":
-    from cryptography import x509  # noqa: PLC0415 -- not on the idle path
-
-    address = _address(name)
-    return x509.DNSName(name) if address is None else x509.IPAddress(address)
-
-
-def _key_pem(key: Any) -> bytes:
-    from cryptography.hazmat.primitives import serialization as form  # noqa: PLC0415 -- not on the idle path
-
-    text: bytes = key.private_bytes(
-        form.Encoding.PEM, form.PrivateFormat.PKCS8, form.NoEncryption()
-    )
-    return text
-
-
-def _pem(certificate: "Certificate") -> bytes:
-    from cryptography.hazmat.primitives.serialization import Encoding  # noqa: PLC0415 -- not on the idle path
-
-    return certificate.public_bytes(Encoding.PEM)
 
 
 def _write(path: Path, text: bytes) -> None:

@@ -13,6 +13,7 @@ import socket
 import ssl
 import stat
 from collections.abc import Awaitable, Callable
+from functools import partial
 from http import HTTPStatus
 from pathlib import Path
 from typing import Final
@@ -78,11 +79,14 @@ class Listeners:
         self._tls: ssl.SSLContext | None = None
         self._open_to_all = open_to_all
         self._entropy = entropy or SystemEntropy()
+        why, wait = "Too many connections are open.", {"Retry-After": "1"}
+        busy = Refusal(ErrorCode.UNAVAILABLE, why, headers=wait, retry_after=1)
+        malformed, large = map(Refusal, (ErrorCode.MALFORMED_REQUEST, ErrorCode.HEADERS_TOO_LARGE))
         self._limits = ConnectionLimits(
             connections,
-            self._busy,
-            lambda: self._raw(Refusal(ErrorCode.MALFORMED_REQUEST)),
-            lambda: self._raw(Refusal(ErrorCode.HEADERS_TOO_LARGE)),
+            partial(self._raw, busy),
+            partial(self._raw, malformed),
+            partial(self._raw, large),
         )
         self.waiting: dict[str, str] = {}
         self._sockets: list[socket.socket] = []
@@ -169,9 +173,8 @@ class Listeners:
                 with contextlib.suppress(TimeoutError):
                     async with asyncio.timeout(BIND_AGAIN_S):
                         await self._stop.wait()
-                servers += [
-                    await self._answer(each, factory) for each in await self._bind_waiting()
-                ]
+                bound = await self._bind_waiting()
+                servers += [await self._answer(each, factory) for each in bound]
             if worked is not None and not self._stop.is_set():
                 await worked()
             await self._stop.wait()
@@ -294,16 +297,6 @@ class Listeners:
         name = f"[{real[0]}]" if family == socket.AF_INET6 else real[0]
         self.http_address = f"{name}:{real[1]}"
         return listening
-
-    def _busy(self) -> bytes:
-        return self._raw(
-            Refusal(
-                ErrorCode.UNAVAILABLE,
-                "Too many connections are open.",
-                headers={"Retry-After": "1"},
-                retry_after=1,
-            )
-        )
 
     def _raw(self, refusal: Refusal) -> bytes:
         name = request_id(self._entropy.bytes(16))

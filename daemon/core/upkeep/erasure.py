@@ -61,17 +61,16 @@ def search_digits(number: str) -> str:
 
 def _without(value: Any, number: str) -> Any:
     if isinstance(value, dict):
-        return {name: _member(name, inner, number) for name, inner in value.items()}
+        found = {}
+        for name, inner in value.items():
+            found[name] = _without(inner, number)
+            if name == _META and isinstance(inner, dict):
+                found[name] = {}
+            elif name in (_PAYER, _SOURCE) and isinstance(inner, dict):
+                found[name] = dict.fromkeys(inner)
+            elif name in _PERSONAL or name.startswith((f"{_PAYER}.", f"{_META}.")):
+                found[name] = None
+        return found
     if isinstance(value, list):
         return [_without(inner, number) for inner in value]
     return forget_in_text(value, number) if isinstance(value, str) else value
-
-
-def _member(name: str, value: Any, number: str) -> Any:
-    if name == _META and isinstance(value, dict):
-        return {}
-    if name in (_PAYER, _SOURCE) and isinstance(value, dict):
-        return dict.fromkeys(value)
-    if name in _PERSONAL or name.startswith((f"{_PAYER}.", f"{_META}.")):
-        return None
-    return _without(value, number)

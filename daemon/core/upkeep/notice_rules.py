@@ -33,24 +33,6 @@ RETRIES_US: Final = (MINUTE_US, 5 * MINUTE_US, 15 * MINUTE_US, HOUR_US, 4 * HOUR
 """Back-off between the tries to send one; after the last the notice is only shown by the CLI."""
 
 
-def _where(facts: Facts) -> Text | str:
-    """Return the address without its query, which may hold a key: a notice goes by e-mail and SMS."""
-    url = str(facts.get("url", "")).partition("?")[0]
-    if not url:
-        return Text("notice.endpoint")
-    return url if len(url) <= URL_CHARACTERS_MAX else f"{url[: URL_CHARACTERS_MAX - 3]}..."
-
-
-def _last(facts: Facts) -> Text | str:
-    """Return the last failure as a sentence with a leading space; empty if unknown."""
-    error_code, status_code = facts.get("last_error_code"), facts.get("last_status_code")
-    if error_code is None:
-        return ""
-    means, mend = diagnosis.explain(status_code, error_code)
-    key = "notice.last" if status_code is None else "notice.last_answer"
-    return Text(key, status=status_code, means=means, mend=mend)
-
-
 class NoticeRule(Struct, frozen=True):
     """How one type of journal event becomes a notice. Its words are `notice.<type>`.
 
@@ -88,28 +70,35 @@ class EventNotice(Struct, frozen=True):
     quiet: bool = False
 
 
-def _line(facts: Facts) -> Text:
-    """Return a line in words; its number stays out of e-mails."""
-    if facts.get("network"):
-        return Text("notice.line.in", network=facts["network"], name=facts.get("name"))
-    return Text("notice.line.sim", name=facts.get("name"))
-
-
 def _text(kind: str, facts: Facts) -> Text:
     """Return the sentence of a notice: its words are `notice.<type of the event>`."""
     key, (prefix, _, of_journal) = f"notice.{kind}", kind.partition("notice.")
     if not prefix and of_journal in NOTICES:
         return notice_text(of_journal, facts)
     why, fix = restore(facts, "why"), restore(facts, "fix")
+    # The address without its query, which may hold a key: a notice goes by e-mail and SMS.
+    url = str(facts.get("url", "")).partition("?")[0]
+    if len(url) > URL_CHARACTERS_MAX:
+        url = f"{url[: URL_CHARACTERS_MAX - 3]}..."
+    last: Text | str = ""
+    if facts.get("last_error_code") is not None:
+        status = facts.get("last_status_code")
+        means, mend = diagnosis.explain(status, facts["last_error_code"])
+        words = "notice.last" if status is None else "notice.last_answer"
+        last = Text(words, status=status, means=means, mend=mend)
+    # A line in words; its number stays out of e-mails.
+    line = Text("notice.line.sim", name=facts.get("name"))
+    if facts.get("network"):
+        line = Text("notice.line.in", network=facts["network"], name=facts.get("name"))
     if kind == "review.opened":
         why = reviews.explain_opened(facts).why
     elif kind == "disk.has_room":
         key = f"{key}.{facts['room']}"
     return Text(
         key,
-        where=_where(facts),
+        where=url or Text("notice.endpoint"),
         count=facts.get("consecutive_failures", AUTO_PAUSE_AT),
-        last=_last(facts),
+        last=last,
         why=why or _NO_WHY.get(kind, ""),
         then=Text("notice.never_paused")
         if facts.get("implicit")
@@ -117,7 +106,7 @@ def _text(kind: str, facts: Facts) -> Text:
         modem=facts.get("name") or facts.get("device_id") or "",
         free=int(facts.get("free_bytes", 0)) // 1_000_000,
         below=_BELOW.get(kind, 0) // 1_000_000,
-        line=_line(facts),
+        line=line,
         # Some next steps of modems end with a full stop.
         fix=fix if isinstance(fix, Text) else fix.rstrip("."),
         what=", ".join(map(str, facts.get("what") or ())),
@@ -214,11 +203,13 @@ def notice_for(event: Event, facts: Facts) -> EventNotice | None:
     command = rule.next
     if facts.get("implicit") and "{endpoint_id}" in command:
         command = "momo deliveries list --kind all --endpoint {endpoint_id}"
+    for name, value in known.items():
+        command = command.replace(f"{{{name}}}", str(value))
     return EventNotice(
         cause=":".join((rule.cause or event.type, *about)),
         kind=event.type,
         text=_text(event.type, facts),
-        next=_filled(command, known),
+        next=command,
         urgent=rule.urgent,
         ends=rule.ends,
         closes=tuple(":".join((name, *about)) for name in rule.closes),
@@ -234,12 +225,6 @@ def disk_cause(room: SpaceStep) -> str:
 def retry_at(tries: int, now_us: int) -> int | None:
     """Return when a message is tried again after `tries` failures, or None if it is given up."""
     return None if tries > len(RETRIES_US) else now_us + RETRIES_US[tries - 1]
-
-
-def _filled(command: str, known: Facts) -> str:
-    for name, value in known.items():
-        command = command.replace(f"{{{name}}}", str(value))
-    return command
 
 
 def notice(row: NoticeRow) -> Json:

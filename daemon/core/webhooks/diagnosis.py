@@ -54,7 +54,11 @@ def diagnose(letter: DeadLetter, endpoint: Endpoint) -> Diagnosis:
             f"The endpoint was deleted on {_day(letter.failed_at)}, before this was delivered. "
             "Replay the window to the endpoint that should have it.",
         )
-    cause = _cause(letter)
+    cause = cause_of(None, letter.error_code)
+    if letter.reason == DeadLetterReason.PERMANENT_4XX:
+        cause = _STATUSES.get(letter.last_status_code or 0, _OTHER_4XX)
+        if letter.clock_waits >= CLOCK_WAITS_MAX:
+            cause = "clock"
     if endpoint.deleted_at is not None:
         # No webhook is sent to a deleted endpoint, so the first cause does not matter.
         return Diagnosis(
@@ -112,14 +116,6 @@ def _receiver_name(url: str) -> str:
         return rest.partition("/")[0]
     scheme, _, path = url.partition(":")
     return "the listener" if scheme == "listen" else path
-
-
-def _cause(letter: DeadLetter) -> str:
-    if letter.reason == DeadLetterReason.PERMANENT_4XX:
-        if letter.clock_waits >= CLOCK_WAITS_MAX:
-            return "clock"
-        return _STATUSES.get(letter.last_status_code or 0, _OTHER_4XX)
-    return cause_of(None, letter.error_code)
 
 
 def _health(endpoint: Endpoint, since: int) -> str:

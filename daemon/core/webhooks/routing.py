@@ -88,11 +88,7 @@ class RoutingDecision(Struct, frozen=True):
             stored["placed"] = False
         if self.facts:
             stored["facts"] = self.facts
-        return json.dumps(
-            stored,
-            ensure_ascii=False,
-            separators=(",", ":"),
-        )
+        return json.dumps(stored, ensure_ascii=False, separators=(",", ":"))
 
 
 def read_decision(text: str) -> RoutingDecision:

@@ -83,11 +83,8 @@ def _time(value: Any) -> Value:
 
 def _flag(value: Any) -> Value:
     # Also as text: on a command line every value is text.
-    return {"true": True, "false": False}.get(value) if isinstance(value, str) else _bool(value)
-
-
-def _bool(value: Any) -> Value:
-    return value if isinstance(value, bool) else None
+    found = {"true": True, "false": False}.get(value) if isinstance(value, str) else value
+    return found if isinstance(found, bool) else None
 
 
 def _text(value: Any) -> Value:
@@ -167,16 +164,13 @@ class PaymentFacts(Struct, frozen=True):
     def value(self, name: str) -> Value:
         """Return the raw value of a field, cached because many rules use the same one."""
         if name not in self._known:
-            self._known[name] = self._look(name)
+            if name in FIELDS:
+                self._known[name] = FIELDS[name].get(self)
+            else:
+                steps = name.removeprefix(META).split(".")
+                found = _walk(_meta(self.transaction.meta), steps)
+                self._known[name] = None if found is None else _free(found)
         return self._known[name]
-
-    def _look(self, name: str) -> Value:
-        if name in FIELDS:
-            return FIELDS[name].get(self)
-        here = _meta(self.transaction.meta)
-        steps = name.removeprefix(META).split(".")
-        found = _walk(here, steps)
-        return None if found is None else _free(found)
 
 
 class RuleField(Struct, frozen=True):

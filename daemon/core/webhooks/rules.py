@@ -9,8 +9,6 @@ A filter is JSON: an implicit AND over fields of the payload's `data`,
 It is parsed once into a tree, and all its errors are reported at once. Evaluating the tree for a payment never raises. An
 unknown value equals only null: no order or part comparison holds for it, so `$neq` and `$nin` hold. `$not` always gives the
 opposite. There are no regular expressions, so no filter can take long to evaluate.
-
-A few lines over 300, to keep parsing and evaluation of the language in one place.
 """
 
 import json
@@ -207,7 +205,11 @@ class _Reader:
             elif key.startswith("$"):
                 self.fail(here, "unknown_operator", _no_operator(key, _LOGIC, "beside fields"))
             else:
-                parts.append(self._field(key, inner, here, depth))
+                kind = kind_of(key)
+                if kind is None:
+                    self.fail(here, "unknown_field", _no_field(key))
+                else:
+                    parts.append(self._conditions(key, kind, inner, here, depth))
         return parts[0] if len(parts) == 1 else Conditions(tuple(parts))
 
     def _logic(
@@ -220,13 +222,6 @@ class _Reader:
             return Conditions(())
         parts = tuple(read(each, f"{path}[{place}]") for place, each in enumerate(value))
         return Conditions(parts, all if operator == "$and" else any)
-
-    def _field(self, name: str, value: Any, path: str, depth: int) -> Node:
-        kind = kind_of(name)
-        if kind is None:
-            self.fail(path, "unknown_field", _no_field(name))
-            return Conditions(())
-        return self._conditions(name, kind, value, path, depth)
 
     def _conditions(self, name: str, kind: FieldKind, value: Any, path: str, depth: int) -> Node:
         """Parse the condition of a field: a value, or an object of operators joined by AND."""

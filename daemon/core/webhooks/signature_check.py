@@ -7,7 +7,7 @@ signature valid is reported.
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from msgspec import Struct
@@ -87,8 +87,15 @@ def check(
     problems: list[str] = []
     if not fits:
         problems += _why_not(seen, body, secrets)
-    if age_s is not None and not fresh:
-        problems.append(_too_old(age_s))
+    if age_s is not None and age_s > TOLERANCE_S:
+        problems.append(
+            f"It is {age_s} s old, and receivers should accept nothing older than {TOLERANCE_S} s. Either it was stored "
+            "for a while, or this machine's clock is ahead."
+        )
+    elif age_s is not None and not fresh:
+        problems.append(
+            f"It is from {-age_s} s in the future: this machine's clock is behind. Set it by the network (NTP)."
+        )
     return Verification(fits, stamp, age_s, fresh, tuple(problems))
 
 
@@ -196,19 +203,12 @@ def _altered(body: bytes) -> Iterator[tuple[bytes, str]]:
         value = json.loads(body)
     except ValueError:
         return
-    for text in _spellings(value):
-        if text.encode() != body:
-            yield (
-                text.encode(),
-                "it was parsed as JSON and encoded again. Verify the raw body first, and parse it afterwards.",
-            )
-
-
-def _spellings(value: object) -> Iterable[str]:
-    """Yield a JSON value in the sender's format and in other usual formats."""
+    why = "it was parsed as JSON and encoded again. Verify the raw body first, and parse it afterwards."
     for ascii_only in (False, True):
         for separators in ((",", ":"), (", ", ": ")):
-            yield json.dumps(value, ensure_ascii=ascii_only, separators=separators)
+            other = json.dumps(value, ensure_ascii=ascii_only, separators=separators).encode()
+            if other != body:
+                yield other, why
 
 
 def _mistaken(secrets: Sequence[str]) -> Iterator[tuple[list[str], str]]:
@@ -234,12 +234,3 @@ def _mistaken(secrets: Sequence[str]) -> Iterator[tuple[list[str], str]]:
     padded = [secret + "=" * (-len(secret.removeprefix(SECRET_PREFIX)) % 4) for secret in prefixed]
     if padded not in (prefixed, bare):
         yield padded, "the `=` at its end are part of it."
-
-
-def _too_old(age_s: int) -> str:
-    if age_s < 0:
-        return f"It is from {-age_s} s in the future: this machine's clock is behind. Set it by the network (NTP)."
-    return (
-        f"It is {age_s} s old, and receivers should accept nothing older than {TOLERANCE_S} s. Either it was stored for a "
-        "while, or this machine's clock is ahead."
-    )

@@ -159,15 +159,7 @@ class PortLoop:
         self._booked = set[str]()
         """The parts that the database has and the message journal has not: they stay on the phone, and hold up no other part."""
         self._aside = set[str]()
-        self._queue: list[
-            session_events.StoredPart
-            | session_events.Identified
-            | session_events.HiLink
-            | session_events.Watermark
-            | session_events.MessageLost
-            | session_events.KeptOnPhone
-            | session_events.Ready
-        ] = []
+        self._queue: list[_Queued] = []
         """Items to store, in order of arrival: a part belongs to the SIM identified before it."""
         self._queued = asyncio.Event()
         self._present: str | None = None
@@ -371,15 +363,16 @@ class PortLoop:
                     self._family = family_of(maker, model, firmware)
                     self._answered = True
                     self._unlocking.opened(event.iccid, event.imei)
-                    self._queue.append(event)
-                    self._queued.set()
+                    self._enqueue(event)
                 case session_events.HiLink(why=why):
                     self._hilink = why
-                case session_events.Watermark():
-                    self._report_storage(event)
+                case session_events.Watermark(storage=storage, used=used, total=total):
+                    self._log.warning(
+                        "modem.storage", port=self._path, storage=storage, used=used, total=total
+                    )
+                    self._enqueue(event)
                 case session_events.Ready():
-                    self._queue.append(session_events.Ready())
-                    self._queued.set()
+                    self._enqueue(session_events.Ready())
                     if not self._hilink:
                         self._say("ready")
                         self._log.info("modem.ready", port=self._path)
@@ -390,8 +383,7 @@ class PortLoop:
                             "momo setup --hilink http://192.168.8.1",
                         )
                         self._log.error("modem.hilink", port=self._path, why=self._hilink)
-                        self._queue.append(session_events.HiLink(self._hilink))
-                        self._queued.set()
+                        self._enqueue(session_events.HiLink(self._hilink))
                 case session_events.Health():
                     self.state.health = event
                     self.state.health_at_us = self._env.clock.now_us()
@@ -409,13 +401,11 @@ class PortLoop:
                     self._texting.heard(event)
                 case session_events.MessageLost(why=why):
                     self._log.warning("modem.message_lost", port=self._path, why=why)
-                    self._queue.append(event)
-                    self._queued.set()
+                    self._enqueue(event)
                 case session_events.KeptOnPhone(part=part, why=why):
                     self._log.warning("modem.kept", port=self._path, slot=part.index, why=why)
                     if event.tell:
-                        self._queue.append(event)
-                        self._queued.set()
+                        self._enqueue(event)
                 case session_events.Noted(line=line, what=session_events.Note.LINE):
                     self._note(line, _shape(line))
                 case session_events.Noted(line=line, what=what):
@@ -432,23 +422,11 @@ class PortLoop:
         if session is not None and link is not None:
             link.do(lambda now: session.offer_pin(owner, pin, now))
 
-    def _report_storage(self, mark: session_events.Watermark) -> None:
-        self._log.warning(
-            "modem.storage", port=self._path, storage=mark.storage, used=mark.used, total=mark.total
-        )
-        self._queue.append(mark)
+    def _enqueue(self, item: "_Queued") -> None:
+        self._queue.append(item)
         self._queued.set()
 
-    async def _journal(
-        self,
-        fact: session_events.Hung
-        | session_events.HiLink
-        | session_events.Watermark
-        | session_events.Identified
-        | session_events.MessageLost
-        | session_events.KeptOnPhone
-        | session_events.Ready,
-    ) -> None:
+    async def _journal(self, fact: "_Fact | session_events.Hung") -> None:
         """Record an event of the phone in the journal; if that is impossible now, it is only in the log."""
         if self._simulated is not None:
             return
@@ -604,6 +582,15 @@ _PUT_SIM: Final = "put the SIM in and plug the modem in again"
 _OTHER_MODEM: Final = "use another modem, or another port of this one (momo phones status); momo doctor modem has details"
 
 
+_Fact = (
+    session_events.HiLink
+    | session_events.Watermark
+    | session_events.Identified
+    | session_events.MessageLost
+    | session_events.KeptOnPhone
+    | session_events.Ready
+)
+_Queued = session_events.StoredPart | _Fact
 _Node = tuple[int, int, int] | None
 
 

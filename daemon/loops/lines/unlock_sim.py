@@ -100,7 +100,8 @@ class SimUnlocker:
                 return  # the SIM was unlocked or changed meanwhile
             self._sim, self.device_id = sim, sim.device_id
         if wanted.state != SIM_PIN:
-            self._say("puk_needed", f"the SIM is blocked and asks for its {_word(wanted)}", _PUK)
+            puk = wanted.state.removeprefix("SIM ")
+            self._say("puk_needed", f"the SIM is blocked and asks for its {puk}", _PUK)
         elif sim.owner is None:
             self._say("pin_needed", "the SIM asks for its PIN", _IN_A_PHONE)
         elif wanted.tries is not None and wanted.tries < PIN_TRIES_MIN:
@@ -142,7 +143,3 @@ _PUK: Final = (
     "put the SIM into a phone and type the PUK that came with it, or ask the network for it"
 )
 _IN_A_PHONE: Final = "put the SIM into a phone, type its PIN there, and switch the PIN off"
-
-
-def _word(wanted: PinNeeded) -> str:
-    return wanted.state.removeprefix("SIM ")

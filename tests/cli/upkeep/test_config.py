@@ -150,7 +150,7 @@ def test_set_mends_the_very_value_that_is_wrong(config: Path, momo: Momo) -> Non
 
 @given(st.text(max_size=60))
 def test_any_text_survives_being_set(text: str) -> None:
-    changed = config_file._with(WRITTEN, "smtp.user", config_file._literal(str, text))
+    changed = config_file._edited(WRITTEN, "smtp.user", config_file._literal(str, text))
     assert tomllib.loads(changed)["smtp"]["user"] == text
 
 
