@@ -446,6 +446,8 @@ class Pages(Struct, frozen=True):
         _one_of(*LANGUAGES), MANAGER, hub=True, live=True, filled=True)] = ("en",)
     contact: Annotated[str, Setting(
         'contact shown to customers, such as `"024 412 4567"`', _contact, MANAGER, hub=True, live=True)] = ""
+    address: Annotated[str, Setting(
+        'the shop\'s address on receipts, such as `"12 Oxford Street, Osu, Accra"`', _contact, MANAGER, hub=True, live=True)] = ""
     # A file of the machine, so the hub may not name it.
     logo: Annotated[str, Setting(
         "absolute path of the shop's logo for the page and the receipt: PNG, JPEG, WebP or SVG of at most "
@@ -536,6 +538,8 @@ class Access(Struct, frozen=True):
     socket_users: Annotated[tuple[str, ...], Setting(
         "other users of this machine with the owner's rights on the socket; a shop's folder with the socket then "
         "has mode 0711; only the owner changes it")] = ()
+    cashiers_see_sums: Annotated[bool, Setting(
+        "cashiers see the sum of the day and what the wallet holds", live=True)] = True
     cashiers_settle: Annotated[bool, Setting(
         "cashiers too may say that the rest came in cash, waive what is missing, and give change back", live=True)] = False
 

@@ -89,6 +89,15 @@ async def test_the_owner_ends_one_session_and_the_other_stays(api: FakeApi) -> N
     assert (await kofi.get("/dash")).status_code == 200
 
 
+async def test_nobody_ends_the_session_of_another_user_as_his_own(api: FakeApi) -> None:
+    await log_in(api, Role.OWNER)
+    (session,) = await api.shop.values("SELECT id FROM browser_sessions")
+    ama = await log_in(api, Role.CASHIER, "ama")
+    answer = await ama.post(f"/dash/account/sessions/{session}/end")
+    assert answer.status_code == 404
+    assert session in await api.shop.values("SELECT id FROM browser_sessions")
+
+
 async def test_nobody_becomes_an_owner_and_the_owner_stays(api: FakeApi) -> None:
     owner = await log_in(api, Role.OWNER)
     await log_in(api, Role.CASHIER, "ama")

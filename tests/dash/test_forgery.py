@@ -227,6 +227,8 @@ async def test_the_link_of_momo_open_works_once_for_a_minute_and_with_a_wrong_cl
         api.shop.clock.advance(gone_s)
         visitor = await api.client()
         visitor.event_hooks = {}
+        looked = await visitor.head(f"/dash/enter?link={token}")
+        assert looked.headers["location"] == "/dash/login", "a look does not use it up"
         answer = await visitor.get(f"/dash/enter?link={token}")
         assert answer.headers["location"].partition("?")[0] == place
         if place == FIRST:

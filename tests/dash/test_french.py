@@ -327,3 +327,17 @@ async def line_and_endpoint(api: FakeApi) -> dict[str, str]:
         for of in ids
         if path.startswith(f"{of}/") or path == of
     }
+
+
+async def test_french_money_has_a_comma_and_the_currency_behind(api: FakeApi) -> None:
+    orders = Orders(api.shop)
+    order = await orders.make("waiting", amount_minor=120_947)
+    await orders.pay(order, 120_947)
+    person = await log_in(api, Role.OWNER)
+    await person.post("/dash/account/language", {"language": "fr"})
+    for path in ("/dash", "/dash/payments", "/dash/day", f"/dash/transactions/{order.reference}"):
+        text = (await person.get(path)).text
+        assert "1\N{NO-BREAK SPACE}209,47\N{NO-BREAK SPACE}GHS" in text, path
+        assert "1,209.47" not in text, path
+    # A file for programs is the same in every language.
+    assert ",1209.47,GHS," in (await person.get("/dash/payments?as=csv")).text

@@ -158,3 +158,31 @@ async def test_the_focus_stays_where_it_is_when_a_page_updates_itself(
         await page.locator("#before").wait_for(state="detached", timeout=AT_LAST_MS)
         assert await page.locator(place).evaluate("one => one === document.activeElement")
         assert clean(visit)
+
+
+async def test_from_the_fifth_tab_of_a_session_on_a_page_asks_by_itself(
+    api: FakeApi, browser: Browser
+) -> None:
+    person = await log_in(api, Role.OWNER)
+    order = await Orders(api.shop).make("waiting")
+    async with visiting(browser, api.base_url) as visit:
+        await as_user(visit, person)
+        for _ in range(4):
+            async with visit.context.expect_event(
+                "response", lambda answer: answer.url.endswith("/dash/events")
+            ):
+                await (await visit.context.new_page()).goto("/dash/payments")
+        await visit.page.clock.install(time=0)
+        async with visit.page.expect_response(lambda one: one.url.endswith("/dash/events")) as last:
+            await visit.page.goto("/dash/payments")
+        assert (await last.value).status == 204
+        await Orders(api.shop).pay(order)
+        await visit.page.clock.fast_forward(11_000)
+        await visit.page.get_by_text("25.00").first.wait_for(timeout=AT_LAST_MS)
+        assert visit.faults == []
+    other = await log_in(api, Role.CASHIER)
+    async with visiting(browser, api.base_url) as visit:
+        await as_user(visit, other)
+        async with visit.page.expect_response(lambda one: one.url.endswith("/dash/events")) as own:
+            await visit.page.goto("/dash")
+        assert (await own.value).status == 200

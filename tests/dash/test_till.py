@@ -3,6 +3,7 @@
 import asyncio
 
 import pytest
+from msgspec.structs import replace
 from playwright.async_api import Browser, Route
 
 from daemon.wire import Role
@@ -257,6 +258,27 @@ async def test_a_receipt_names_no_whole_number_and_fits_its_paper(api: FakeApi) 
         for shown in ("GHS\xa020.00", "Paid in part", "GHS\xa05.00", "024 *** 4567"):
             assert shown in text, shown
         assert "1234567" not in text
+
+
+async def test_a_receipt_names_the_shop_its_line_and_who_served(api: FakeApi) -> None:
+    config = api.shop.env.config
+    pages = replace(config.pages, address="12 Oxford Street, Osu", contact="030 277 0000")
+    api.shop.env.config = replace(config, pages=pages)
+    person = await log_in(api, Role.CASHIER, "ama")
+    reference = await sell(person)
+    await pay(Orders(api.shop), reference)
+    text = (await person.get(f"/dash/till/{reference}/receipt")).text
+    for shown in (
+        "Ama Provisions",
+        "12 Oxford Street, Osu",
+        "030 277 0000",
+        "024 412 4567",
+        ">ama<",
+    ):
+        assert shown in text, shown
+    by_program = await Orders(api.shop).make("paid")
+    text = (await person.get(f"/dash/till/{by_program.reference}/receipt")).text
+    assert "Served by" not in text
 
 
 @needs_browser

@@ -12,6 +12,7 @@ _HIDDEN: Final = re.compile(
     "[\x00-\x09\x0b-\x1f\x7f-\x9f\xad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]"
 )
 """Control and direction characters: they are invisible, and may change the order or the place of the visible text."""
+_BALANCE: Final = re.compile(r"(?i)((?:balance|solde)[^\d\n]{0,24})\d[\d,]*(?:\.\d+)?")
 
 
 def visible(text: str | None) -> str:
@@ -21,13 +22,15 @@ def visible(text: str | None) -> str:
 
 
 def sms_text(visit: Visit, text: str | None) -> str | None:
-    """Return the text of an SMS as this user may see it: cashiers see masked numbers."""
+    """Return the text of an SMS as this user may see it: cashiers see masked phone numbers, and no balance if they may see no sums."""
     if text is None:
         return None
-    lines = visible(text).split("\n")
+    shown = visible(text)
+    if not visit.sees_sums:
+        shown = _BALANCE.sub(r"\1***", shown)
     if visit.role not in READERS:
-        lines = [mask_text(line) for line in lines]
-    return "\n".join(lines)
+        shown = "\n".join(mask_text(line, is_phone=read_phone) for line in shown.split("\n"))
+    return shown
 
 
 def sender_name(visit: Visit, sender: str | None) -> str:

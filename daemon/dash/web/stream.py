@@ -9,13 +9,14 @@ import asyncio
 import json
 from collections import deque
 from collections.abc import Awaitable, Callable, Mapping
+from http import HTTPStatus
 from typing import Final
 
 from msgspec import Struct
 from starlette.types import Receive, Send
 
 from daemon.core.access import sessions
-from daemon.core.errors import Refusal, Unavailable
+from daemon.core.errors import Unavailable
 from daemon.core.json_values import dump
 from daemon.core.limits import SECOND_US
 from daemon.core.model import Event, Payment
@@ -23,13 +24,16 @@ from daemon.dash.web.sending import HEADERS
 from daemon.dash.web.visit import LivePart, Machine, Visit
 from daemon.env import Env
 from daemon.runtime import sse
+from daemon.runtime.page_response import PageResponse
 from daemon.store import journal
 from daemon.store.access import users
 from daemon.store.engine import Reader
 from daemon.store.payments import payments
-from daemon.wire import ErrorCode, Mode
+from daemon.wire import Mode
 
 STREAMS_MAX: Final = 60
+SESSION_STREAMS_MAX: Final = 4
+"""A browser opens at most six connections to a host; with a stream in each the next page would never come."""
 KEPT_MAX: Final = 200
 REST_S: Final = 0.1
 """A busy shop commits often; a tab is told at most ten times a second."""
@@ -75,20 +79,24 @@ class TabStream:
         self._stopping = stopping
         self._news: deque[News] = deque(maxlen=KEPT_MAX)
         self._number = 0
-        self._tabs: set[asyncio.Event] = set()
+        self._tabs: dict[asyncio.Event, str] = {}
+        """The wake of each tab, and its session."""
         self._reading: asyncio.Task[None] | None = None
         self._lines = ""
 
     async def run(self, visit: Visit, receive: Receive, send: Send) -> None:
         """Send until the visitor leaves, the session ends or the daemon stops.
 
-        Raises:
-            Refusal: UNAVAILABLE if there are too many streams; the script asks every few seconds instead.
+        If there are too many streams, nothing is sent: the script asks every few seconds instead.
         """
-        if len(self._tabs) >= STREAMS_MAX:
-            raise Refusal(ErrorCode.RATE_LIMITED)
+        assert visit.who is not None
+        session = visit.who.session.id
+        mine = sum(one == session for one in self._tabs.values())
+        if len(self._tabs) >= STREAMS_MAX or mine >= SESSION_STREAMS_MAX:
+            await PageResponse(HTTPStatus.NO_CONTENT, b"", base=HEADERS).send(visit.scope, send)
+            return
         wake = asyncio.Event()
-        self._tabs.add(wake)
+        self._tabs[wake] = session
         stops = self._env.store.subscribe(users.TOPIC, wake.set)
         if self._reading is None or self._reading.done():
             self._reading = asyncio.create_task(self._read(), name="dashboard events")
@@ -109,7 +117,7 @@ class TabStream:
                     await stream.wait(wake, BEAT_S, _BEAT)
         finally:
             stops()
-            self._tabs.discard(wake)
+            del self._tabs[wake]
             if not self._tabs and self._reading is not None:
                 self._reading.cancel()
                 self._reading = None

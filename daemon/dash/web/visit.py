@@ -214,24 +214,33 @@ class Visit(Struct):
         return sessions.form_token(self.cookie, path, nonce)
 
     def money(self, minor: int | None, currency: str = "GHS") -> str:
-        """Return an amount with its currency, such as `GHS 12.50`, with a space that does not break."""
+        """Return an amount with its currency as the language writes it, such as `GHS 1,209.47` or `1 209,47 GHS`; it does not break."""
         if minor is None:
             return "—"
         return self.money_text(render(minor, currency), currency)
 
     def money_text(self, amount: str, currency: str) -> str:
         """Return an amount that is text already, such as `3118.50`, as `money` does."""
-        whole, point, part = amount.removeprefix("-").partition(".")
         sign = "\N{MINUS SIGN}" if amount.startswith("-") else ""
-        return f"{currency}\N{NO-BREAK SPACE}{sign}{int(whole):,}{point}{part}"
+        whole, point, part = amount.removeprefix("-").partition(".")
+        marks = self.words("money_marks")
+        written = f"{int(whole):,}".replace(",", marks[0]) + point.replace(".", marks[1]) + part
+        return self.words("money", currency=currency, amount=sign + written)
 
     def phone(self, number: str | None) -> str:
         """Return a phone number as this user may see it: whole, or masked for cashiers; "" for none."""
         if number is None:
             return ""
-        if self.role in READERS:
-            return group_digits(national_format(number))
-        return mask_number(number) or ""
+        return self.own_number(number) if self.role in READERS else mask_number(number) or ""
+
+    def own_number(self, number: str | None) -> str:
+        """Return a number of the shop, which everybody may see; "" for none."""
+        return "" if number is None else group_digits(national_format(number))
+
+    @property
+    def sees_sums(self) -> bool:
+        """Whether the user may see the sum of the day and what the wallet holds."""
+        return self.role is not Role.CASHIER or self.env.config.access.cashiers_see_sums
 
     def refuse(self, refusal: Refusal) -> None:
         """Take over the errors of a refused form, for showing it again with them."""

@@ -155,6 +155,7 @@ async def show_one(visit: Visit) -> Shown:
             "message": message,
             "reasons": [] if message is None else reasons_of(message),
             "text": None if message is None else sms_text(visit, message.body),
+            "typed_text": sms_text(visit, payment.reference_text),
             "command": "momo today" if message is None else f"momo messages show {message.id}",
             "entry": None if record is None else record.entry,
             "review": next(iter(reviews.open_for_payment(reader, payment.id)), None),

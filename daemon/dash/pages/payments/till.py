@@ -14,12 +14,14 @@ from daemon.core.model import PaymentMethod
 from daemon.core.names import group_digits, national_format, network_of, provider_name
 from daemon.core.payments.checkout import MONEY, CheckoutFacts, CheckoutScreen
 from daemon.core.payments.payer_texts import first_step
+from daemon.dash.parts.message_text import actor_name
 from daemon.dash.parts.order import TONES, facts_of, menus, order_of, state_of, time_left
 from daemon.dash.web.visit import Goto, Outcome, Shown, Visit
 from daemon.dash.web.words import Words
 from daemon.flows.payments import cancel_expire, initialize
 from daemon.runtime.page_response import qr_svg
 from daemon.runtime.words import LANGUAGES
+from daemon.store import journal
 from daemon.store.engine import Reader
 from daemon.store.lines import payment_methods
 from daemon.store.payments import payment_list, transaction_list
@@ -139,8 +141,15 @@ async def cancel(visit: Visit) -> Outcome:
 
 async def show_receipt(visit: Visit) -> Shown:
     """Show the receipt of a paid transaction for the chosen paper."""
-    facts = await visit.env.store.read(lambda reader: facts_of(reader, visit.places["id"]))
-    order = order_of(visit, facts)
+
+    def read(reader: Reader) -> tuple[CheckoutFacts, str | None, str | None]:
+        facts = facts_of(reader, visit.places["id"])
+        paid = None if facts.payment is None else payment_list.one(reader, facts.payment.id)
+        [made], _ = journal.of_transaction(reader, facts.request.id, limit=1, offset=0)
+        return facts, None if paid is None else paid.phone_number, made.actor
+
+    facts, line, actor = await visit.env.store.read(read)
+    order, pages = order_of(visit, facts), visit.env.config.pages
     paper = visit.query.get("paper", "")
     return Shown(
         "till/receipt.html",
@@ -148,6 +157,9 @@ async def show_receipt(visit: Visit) -> Shown:
             "order": order,
             "paper": paper if paper in PAPERS else PAPERS[0],
             "papers": PAPERS,
+            "shop_lines": (pages.address, pages.contact),
+            "line": line,
+            "served_by": actor_name(visit, actor) if (actor or "").startswith("user:") else "",
             "has_receipt": order.view.screen in {*MONEY, CheckoutScreen.REVERSED},
         },
     )
