@@ -36,6 +36,7 @@ PAGES: Final[tuple[Page, ...]] = (
     Page("/dash/search", "search", EVERYBODY, search.show, "momo tx list --search TEXT", live=("now", "review")),
     Page("/dash/payments", "payments", EVERYBODY, payments.show_list, "momo watch", menu="main", menu_roles=READERS, live=("now",)),
     Page("/dash/payments/{id}", "payment", EVERYBODY, payments.show_one, "momo messages list", live=("now",)),
+    Page("/dash/customers/{id}", "customer", READERS, payments.show_customer, "momo tx list --phone {id}", live=("now",)),
     Page("/dash/transactions", "transactions", EVERYBODY, transactions.show_list, "momo tx list", menu="main", live=("now",)),
     Page("/dash/transactions/{id}", "transaction", EVERYBODY, transactions.show_one, "momo tx show {id} --events", live=("now", "review", "delivery")),
     # Webhooks

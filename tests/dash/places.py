@@ -32,6 +32,7 @@ async def paths(api: FakeApi) -> dict[str, str]:
     await shifts.begin(api.shop.env, of_role(Role.CASHIER, Role.CASHIER))
     return {
         "/dash/shifts/{id}": "/dash/shifts/1",
+        "/dash/customers/{id}": "/dash/customers/233241234567",
         "/dash/keys/{id}": f"/dash/keys/{key}",
         "/dash/settings/{id}": "/dash/settings/smtp.to",
         "/dash/users/{id}": "/dash/users/owner",

@@ -24,11 +24,12 @@ from daemon.core.lines.modem_health import ModemHealth
 from daemon.core.messages.android import PostedSource
 from daemon.core.model import Shop
 from daemon.dash.entry import Dashboard, Machine
+from daemon.env import Env
 from daemon.pages.routes import PayRoutes
 from daemon.runtime.config import Config
 from daemon.store import shop as shops
 from daemon.store.access import users
-from daemon.store.engine import Tx
+from daemon.store.engine import Store, Tx
 from daemon.wire import Mode, Role, Scope
 from tests.fakes.entropy import FakeEntropy
 from tests.fakes.openapi_check import OpenApiCheck, openapi_check
@@ -104,6 +105,7 @@ class FakeApi:
         self.inspected: list[str] = []
         self._entropy = FakeEntropy(7)
         self._stack = AsyncExitStack()
+        self._serving: asyncio.Task[None]
         self.live: httpx.AsyncClient
         self.test: httpx.AsyncClient
         self.local: httpx.AsyncClient
@@ -115,6 +117,65 @@ class FakeApi:
     @property
     def socket_path(self) -> str:
         return wire.places({"MOMO_HOME": str(self.home)}, 0, "/tmp").socket
+
+    async def serve(self) -> None:
+        """Begin to serve."""
+
+        def stop() -> None:
+            self.stops += 1
+
+        await self.listeners.bind()
+        env = self.shop.env
+        places = wire.places({"MOMO_HOME": str(self.home)}, 0, "/tmp")
+        channels = ("email",) if env.config.smtp.host else ()
+        machine = Machine(
+            self.log,
+            lambda: self.phones,
+            places,
+            channels,
+            self.resolver,
+            self.inspect,
+            self.restart,
+        )
+        hooks = Hooks(
+            on_shutdown=stop,
+            phone_states=lambda: self.phones,
+            inspect=self.inspect,
+            resolver=self.resolver,
+            log=self.log,
+            channels=channels,
+            pages=PayRoutes(env),
+            dash=Dashboard(env, machine),
+            posted=self.posted.get,
+        )
+        self.application = routes.build(env, hooks)
+        self.openapi = openapi_check(self.application.operations)
+        self._serving = asyncio.create_task(self.listeners.serve(self.application))
+        await self.listeners.ready()
+
+    async def end(self) -> None:
+        """Serve no longer."""
+        await self.listeners.stop()
+        await self._serving
+
+    async def start_again(self) -> None:
+        """Serve as a new process does: nothing is left but the database and the settings; the address is the same."""
+        address, before = self.listeners.http_address, self.shop.env
+        await self.end()
+        before.store.close()
+        store = Store.open(str(self.home / "momo.db"), now_us=before.clock.now_us())
+        self.shop.env = Env(
+            store,
+            before.clock,
+            before.entropy,
+            before.config,
+            before.vault,
+            account_key=before.account_key,
+            http_address=before.http_address,
+            free_bytes=before.free_bytes,
+        )
+        self.listeners = Listeners(socket_path=self.socket_path, http=address)
+        await self.serve()
 
     async def open(self) -> None:
         self.live = await self.client(await self.key())
@@ -189,47 +250,14 @@ async def running(
     places = wire.places({"MOMO_HOME": str(folder)}, 0, "/tmp")
     listeners = Listeners(socket_path=places.socket, http="127.0.0.1:0", **listening)
     made = FakeApi(shop, listeners, folder)
-
-    def stop() -> None:
-        made.stops += 1
-
-    await listeners.bind()
-    channels = ("email",) if shop.env.config.smtp.host else ()
-    hooks = Hooks(
-        on_shutdown=stop,
-        phone_states=lambda: made.phones,
-        inspect=made.inspect,
-        resolver=made.resolver,
-        log=made.log,
-        channels=channels,
-        pages=PayRoutes(shop.env),
-        dash=Dashboard(
-            shop.env,
-            Machine(
-                made.log,
-                lambda: made.phones,
-                places,
-                channels,
-                made.resolver,
-                made.inspect,
-                made.restart,
-            ),
-        ),
-        posted=made.posted.get,
-    )
-    application = routes.build(shop.env, hooks)
-    made.application = application
-    made.openapi = openapi_check(application.operations)
-    task = asyncio.create_task(listeners.serve(application))
-    await listeners.ready()
+    await made.serve()
     await made.open()
     try:
         yield made
     finally:
         await made.close()
-        await listeners.stop()
-        await task
-        shop.close()
+        await made.end()
+        made.shop.close()
 
 
 def _open_shop(tx: Tx, now: int) -> None:

@@ -530,6 +530,7 @@ CREATE INDEX payments_by_line ON payments (payment_method_seq, stored_at);
 CREATE INDEX payments_by_storage ON payments (mode, stored_at);
 CREATE INDEX payments_reversed ON payments (mode, stored_at) WHERE reversed_at IS NOT NULL;
 CREATE INDEX payments_in_review ON payments (mode, stored_at) WHERE standing = 'review';
+CREATE INDEX payments_by_payer ON payments (payer_phone, stored_at, seq) WHERE payer_phone IS NOT NULL;
 CREATE INDEX payments_by_telco_time ON payments (mode, telco_at);
 CREATE INDEX payments_by_amount ON payments (mode, amount_minor, seq);
 CREATE INDEX payments_open_by_amount ON payments (mode, amount_minor, stored_at) WHERE standing = 'open';

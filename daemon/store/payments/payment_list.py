@@ -54,6 +54,7 @@ class PaymentFilter(Struct, frozen=True):
         sort: A key of `SORTS`.
         after: Id of the payment after which the page starts.
         branch: At a hub, the name of a branch.
+        payer_phone: The payer's number, E.164.
     """
 
     mode: Mode = Mode.LIVE
@@ -64,6 +65,7 @@ class PaymentFilter(Struct, frozen=True):
     sort: str = "newest"
     after: str | None = None
     branch: str | None = None
+    payer_phone: str | None = None
 
 
 class Listed(Struct, frozen=True):
@@ -184,6 +186,7 @@ def _narrow(conditions: Conditions, wanted: PaymentFilter) -> None:
     conditions.by(
         "p.branch_id = (SELECT id FROM branches WHERE name = :branch)", branch=wanted.branch
     )
+    conditions.by("p.payer_phone = :payer_phone", payer_phone=wanted.payer_phone)
     if wanted.state is not None:
         conditions.always(STATES[wanted.state])
 

@@ -7,6 +7,7 @@ from daemon.core.errors import Refusal
 from daemon.core.ids import split_reference
 from daemon.core.inputs import ReconcileRequest
 from daemon.core.json_values import timestamp
+from daemon.core.limits import DAY_US
 from daemon.core.messages.message_json import reasons_of
 from daemon.core.model import Delivery, Event, Payment
 from daemon.core.names import provider_name
@@ -18,7 +19,7 @@ from daemon.dash.parts import listing
 from daemon.dash.parts.confirming import doubt_words, vouched
 from daemon.dash.parts.listing import SEARCH_CHARACTERS_MAX, Choice
 from daemon.dash.parts.message_text import actor_name, sms_text
-from daemon.dash.parts.order import masked
+from daemon.dash.parts.order import TONES, masked, state_of
 from daemon.dash.web.visit import Download, Goto, Outcome, Shown, Visit
 from daemon.flows.payments import reconcile as reconcile_flow
 from daemon.store import journal
@@ -27,15 +28,20 @@ from daemon.store.engine import Reader
 from daemon.store.messages import balances, messages
 from daemon.store.payments import payment_list, reviews, suggestions, transaction_list
 from daemon.store.payments.payment_list import SORTS, STATES, Listed, PaymentFilter
+from daemon.store.payments.transaction_list import Found, TransactionFilter
 from daemon.store.webhooks import delivery_log
 from daemon.store.webhooks.delivery_log import DeliveryFilter
 from daemon.wire import ErrorCode, ShopRole
 from parsers.money import render
 from parsers.pasted import plain_code
+from parsers.phone import read_phone
 
 SORT: Final = Choice("sort", tuple(SORTS), "newest")
 JOURNAL_MAX: Final = 100
 DELIVERIES_MAX: Final = 50
+ORDERS_SHOWN: Final = 10
+ORDERS_US: Final = 31 * DAY_US
+"""Orders of a customer are looked for this far back: there is no index of their numbers."""
 
 
 LIST: Final = listing.ListPage[Listed](
@@ -82,16 +88,60 @@ async def show_list(visit: Visit) -> Shown | Download:
             payment_list.totals(reader, wanted, most=most),
         )
     )
-    count = sum(number for number, _ in totals.values())
-    sums = [visit.money(minor, currency) for currency, (_, minor) in totals.items()]
-    return await LIST.answer(
+    last = rows[-1].payment.id if more else None
+    return await LIST.answer(visit, asked, rows, last, **_sums(visit, totals))
+
+
+async def show_customer(visit: Visit) -> Shown | Download:
+    """Show the payments of one number, their sums, and the orders of the customer."""
+    number = read_phone(f"+{visit.places['id']}")
+    if number is None:
+        raise Refusal(ErrorCode.ROUTE_NOT_FOUND)
+    asked = await listing.ask(visit, of_branches=True)
+    wanted = PaymentFilter(
+        mode=visit.mode,
+        since=asked.since,
+        until=asked.until,
+        after=asked.after,
+        branch=asked.branch,
+        payer_phone=number,
+    )
+    since = visit.now - ORDERS_US
+    of_orders = TransactionFilter(mode=visit.mode, phone_number=number, since=since)
+    now, most = visit.env.times().lower_bound_us, listing.COUNTED_MAX + 1
+
+    def read(
+        reader: Reader,
+    ) -> tuple[tuple[list[Listed], bool], dict[str, tuple[int, int]], list[Found]]:
+        return (
+            payment_list.listed(reader, wanted, limit=asked.limit),
+            payment_list.totals(reader, wanted, most=most),
+            transaction_list.transactions(reader, of_orders, now=now, limit=ORDERS_SHOWN, offset=0)[
+                0
+            ],
+        )
+
+    (rows, more), totals, orders = await visit.env.store.read(read)
+    name = next((row.payment.payer_name for row in rows if row.payment.payer_name), None)
+    page = listing.ListPage("customer", "payments/customer.html", LIST.columns, searched=False)
+    return await page.answer(
         visit,
         asked,
         rows,
         rows[-1].payment.id if more else None,
-        count=listing.counted(visit, count),
-        sum=" · ".join(sums) if count < most else "",
+        **_sums(visit, totals),
+        number=number,
+        name=name or "",
+        orders=[(order, state_of(order, now)) for order, _ in orders],
+        tones=TONES,
     )
+
+
+def _sums(visit: Visit, totals: dict[str, tuple[int, int]]) -> dict[str, str]:
+    count = sum(number for number, _ in totals.values())
+    sums = [visit.money(minor, currency) for currency, (_, minor) in totals.items()]
+    known = count <= listing.COUNTED_MAX
+    return {"count": listing.counted(visit, count), "sum": " · ".join(sums) if known else ""}
 
 
 async def reconcile(visit: Visit) -> Outcome:

@@ -9,8 +9,14 @@ from typing import Final
 from daemon.core.access.callers import Operation
 from daemon.core.errors import Refusal
 from daemon.core.inputs import InitializeRequest
-from daemon.core.limits import DESCRIPTION_CHARACTERS_MAX, HOUR_US, MINUTE_US, SECOND_US
-from daemon.core.model import PaymentMethod
+from daemon.core.limits import (
+    DAY_US,
+    DESCRIPTION_CHARACTERS_MAX,
+    HOUR_US,
+    MINUTE_US,
+    SECOND_US,
+)
+from daemon.core.model import PaymentMethod, Transaction
 from daemon.core.names import group_digits, national_format, network_of, provider_name
 from daemon.core.payments.checkout import MONEY, CheckoutFacts, CheckoutScreen
 from daemon.core.payments.payer_texts import first_step
@@ -44,6 +50,9 @@ OPEN_SHOWN: Final = 50
 PAID_US: Final = 10 * MINUTE_US
 """How long a line at the top tells that an order was paid."""
 PRODUCTS_SHOWN: Final = 24
+CUSTOMERS: Final = 8
+CUSTOMERS_US: Final = 7 * DAY_US
+"""The customers of the till: the latest different ones of its user."""
 KEYS: Final = ("1", "2", "3", "<", "4", "5", "6", "C", "7", "8", "9", ".", "0", "00")
 CURRENCY: Final = "GHS"
 _WAITING: Final = frozenset({CheckoutScreen.WAITING, CheckoutScreen.CHECKING})
@@ -53,12 +62,14 @@ POSTER_PAPERS: Final = ("a4", "a5", "a6")
 
 async def show(visit: Visit) -> Shown:
     """Show the keypad."""
-    mine, handed = await visit.env.store.read(
-        lambda reader: (_own(reader, visit), _handed(reader, visit))
+    mine, handed, customers = await visit.env.store.read(
+        lambda reader: (_own(reader, visit), _handed(reader, visit), _customers(reader, visit))
     )
-    typed = {name: visit.form.get(name, "").strip() for name in ("amount", "phone", "description")}
+    names = ("amount", "phone", "description", "customer")
+    typed = {name: visit.form.get(name, "").strip() for name in names}
     values = {
         "handed": handed,
+        "customers": customers,
         # The form as it was typed; a new one sends the SMS.
         "asked": {**typed, "sms": "sms" in visit.form or not visit.form},
         "keys": KEYS,
@@ -86,10 +97,18 @@ async def make(visit: Visit) -> Outcome:
         visit.fail("description", "till_description_wrong")
     visit.check()
     assert minor is not None, "an error was noted"
+    name = None
+    if not typed_phone and visit.form.get("customer"):
+        chosen = visit.form["customer"]
+        known = await visit.env.store.read(lambda reader: _customers(reader, visit))
+        same = next((one for one in known if one.reference == chosen), None)
+        if same is not None:
+            phone, name = same.phone_number, same.customer_name
     request = InitializeRequest(
         amount_minor=minor,
         currency=CURRENCY,
         phone_number=phone,
+        customer_name=name,
         description=description or None,
         send_sms_to_payer="sms" in visit.form,
     )
@@ -220,6 +239,19 @@ def _own(reader: Reader, visit: Visit) -> dict[str, object]:
         "tones": TONES,
         "may_cancel": visit.may(Operation.CANCEL_TRANSACTION),
     }
+
+
+def _customers(reader: Reader, visit: Visit) -> list[Transaction]:
+    """Return the latest order of each of the latest customers of this user, by their number."""
+    since = visit.now - CUSTOMERS_US
+    found = transaction_list.made_by(
+        reader, visit.caller.name, mode=visit.mode, since=since, limit=10 * CUSTOMERS
+    )
+    latest: dict[str, Transaction] = {}
+    for one, _ in found:
+        if one.phone_number is not None:
+            latest.setdefault(one.phone_number, one)
+    return list(latest.values())[:CUSTOMERS]
 
 
 def _handed(reader: Reader, visit: Visit) -> Sequence[Listed]:
