@@ -33,7 +33,11 @@ _NEVER: Final = frozenset(
         "response_body", "authorization", "meta", "description", "notes", "pin",
     }
 )  # fmt: skip
-_QUOTED: Final = re.compile(r"(['\"]).*?\1", re.DOTALL)
+_QUOTED: Final = re.compile(
+    r"(?P<ours>(?:constraint|column|relation|table|index) \"\w+\")|(?P<mark>['\"]).*?(?P=mark)",
+    re.DOTALL,
+)
+"""Quoted parts; the names of tables and constraints are ours."""
 _CHAIN: Final = 5
 _ROOTS: Final = ("site-packages", "daemon", "momo_cli", "parsers", "privacy")
 
@@ -85,9 +89,15 @@ def _short_phone(match: re.Match[str]) -> str:
 
 
 def describe_error(error: BaseException) -> str:
-    """Return an error in one line: its type and its text, without quoted parts, which are often values."""
+    """Return an error in one line: its type and its text, without quoted parts, which are often values.
+
+    Names of constraints, columns and tables stay.
+    """
     # PostgreSQL adds the values of the row that it refused.
-    text = _QUOTED.sub(r"\1***\1", str(error).partition("\nDETAIL:")[0])
+    text = _QUOTED.sub(
+        lambda match: match["ours"] or f"{match['mark']}***{match['mark']}",
+        str(error).partition("\nDETAIL:")[0],
+    )
     return f"{type(error).__name__}: {mask_text(text)}"
 
 

@@ -171,7 +171,7 @@ def _read(answer: httpx.Response, octets: bytes, url: str) -> dict[str, Any]:
     code = message = ""
     if isinstance(error, dict):
         code = _plain(str(error.get("code", "")), CODE_MAX)
-        message = _plain(str(error.get("message", "")), MESSAGE_MAX)
+        message = _plain(f"{error.get('message', '')} {error.get('hint') or ''}", MESSAGE_MAX)
     if status == 401:
         message = (
             "the hub does not take this branch's key: it was revoked, or another machine joined as this branch; "

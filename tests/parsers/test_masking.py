@@ -2,7 +2,7 @@
 
 import pytest
 
-from parsers.masking import describe_traceback, mask_text, mask_value
+from parsers.masking import describe_error, describe_traceback, mask_text, mask_value
 from tests.fakes.each import each
 
 
@@ -103,3 +103,14 @@ def test_traceback_of_a_group_has_every_error_with_its_place() -> None:
     assert said.count("ValueError") == 2
     assert said.count("test_masking.py") == 2
     assert "Ama" not in said
+
+
+def test_an_error_keeps_the_names_of_constraints_and_loses_values() -> None:
+    error = ValueError(
+        'duplicate key value violates unique constraint "payments_by_id"\nDETAIL:  Key (name)=(KOFI) exists.'
+    )
+    said = describe_error(error)
+    assert said == 'ValueError: duplicate key value violates unique constraint "payments_by_id"'
+    assert describe_error(ValueError('the column "name" has "KOFI ANTWI"')) == (
+        'ValueError: the column "name" has "***"'
+    )

@@ -502,3 +502,11 @@ def test_a_pinned_client_loads_no_x509_library_no_cas_and_nothing_of_httpx_that_
     )
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert ran.stdout == "[] 0\n"
+
+
+async def test_a_refusal_of_the_hub_has_its_hint(hub: Receiver) -> None:
+    error = {"code": "FORBIDDEN", "message": "It is not allowed.", "hint": "Type momo hub status."}
+    hub.script(Answer(status=403, body=json.dumps({"error": error}).encode()))
+    async with client_of(hub) as client:
+        with pytest.raises(HubRefusalError, match=r"not allowed\. Type momo hub status"):
+            await client.call("/v1/branch/sync", {})

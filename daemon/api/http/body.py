@@ -34,8 +34,10 @@ async def read_object(scope: Scope, receive: Receive) -> dict[str, Any]:
     return parse(await read_bytes(scope, receive))
 
 
-async def read_pieces(scope: Scope, receive: Receive, most: int) -> AsyncIterator[bytes]:
-    """Return the body as it comes, at most so many bytes.
+async def read_pieces(
+    scope: Scope, receive: Receive, most: int, *, limit: int | None = None
+) -> AsyncIterator[bytes]:
+    """Return the body as it comes, at most so many bytes; a refusal names `limit`, if the body may have less.
 
     Raises:
         Refusal: PAYLOAD_TOO_LARGE; the connection is closed.
@@ -43,15 +45,16 @@ async def read_pieces(scope: Scope, receive: Receive, most: int) -> AsyncIterato
     """
     length = header(scope, b"content-length") or "0"
     if len(length) > 7 or int(length) > most:
-        raise Refusal(ErrorCode.PAYLOAD_TOO_LARGE, headers=_CLOSE)
+        raise _too_large(limit or most)
+    left = most
     while True:
         message = await receive()
         if message["type"] == "http.disconnect":
             raise ClientGoneError
         part: bytes = message.get("body", b"")
-        most -= len(part)
-        if most < 0:
-            raise Refusal(ErrorCode.PAYLOAD_TOO_LARGE, headers=_CLOSE)
+        left -= len(part)
+        if left < 0:
+            raise _too_large(limit or most)
         yield part
         if not message.get("more_body", False):
             return
@@ -94,7 +97,7 @@ async def read_large(scope: Scope, receive: Receive, limit: int) -> bytes:
         except zlib.error as error:
             raise _bad(f"it is not gzip: {error}") from None
         if unzip.unconsumed_tail:
-            raise Refusal(ErrorCode.PAYLOAD_TOO_LARGE)
+            raise _too_large(limit)
         if not unzip.eof:
             raise _bad("its gzip ends too early")
         octets = found
@@ -191,14 +194,22 @@ async def read_bytes(scope: Scope, receive: Receive, limit: int = BODY_BYTES_MAX
     length = header(scope, b"content-length") or "0"
     if header(scope, b"expect") is not None and (len(length) > 7 or int(length) > limit):
         # The client waits for `100 Continue`, so the body is not sent yet and does not have to be discarded.
-        raise Refusal(ErrorCode.PAYLOAD_TOO_LARGE, headers=_CLOSE)
+        raise _too_large(limit)
     body, size = b"", 0
-    async for part in read_pieces(scope, receive, DISCARD_BYTES_MAX):
+    async for part in read_pieces(scope, receive, DISCARD_BYTES_MAX, limit=limit):
         size += len(part)
         body = body + part if size <= limit else b""
     if size > limit:
-        raise Refusal(ErrorCode.PAYLOAD_TOO_LARGE, headers=_CLOSE)
+        raise _too_large(limit)
     return body
+
+
+def _too_large(limit: int) -> Refusal:
+    """Return the refusal of a body of more octets than this kind of call takes; it closes the connection."""
+    if limit == BODY_BYTES_MAX:
+        return Refusal(ErrorCode.PAYLOAD_TOO_LARGE, headers=_CLOSE)
+    why = f"The request body is larger than {limit // 1024} KB."
+    return Refusal(ErrorCode.PAYLOAD_TOO_LARGE, why, hint="Send less in one call.", headers=_CLOSE)
 
 
 def _bad(why: str) -> Refusal:

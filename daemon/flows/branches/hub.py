@@ -296,6 +296,7 @@ async def status(env: Env) -> dict[str, Any]:
     def look(reader: Reader) -> dict[str, Any]:
         found, here = branches.every(reader), shop.get(reader)
         assert here is not None, "a shop was set up"
+        # A branch stores its payments by its own clock.
         since = midnight(now, ZoneInfo(here.timezone))
         return {
             "branches": [
@@ -303,11 +304,13 @@ async def status(env: Env) -> dict[str, Any]:
                     "id": one.id, "name": one.name, "status": one.status, "decides": one.decides,
                     "epoch": one.epoch, "acked": one.acked_seq, "last_heard_at": one.last_heard_at,
                     "version": one.version, "clock_off_us": one.clock_off_us,
-                    **branches.counts(reader, one.id, since),
+                    **branches.counts(reader, one.id, since + (one.clock_off_us or 0)),
                     "lost_orders": branches.lost_orders(reader, one.id),
                     "takings_today": [
                         {"currency": currency, "amount": render(minor, currency)}
-                        for currency, minor in branches.takings(reader, one.id, since)
+                        for currency, minor in branches.takings(
+                            reader, one.id, since + (one.clock_off_us or 0)
+                        )
                     ],
                 }
                 for one in found

@@ -47,6 +47,7 @@ async def things(api: FakeApi) -> dict[str, dict[str, str]]:
     payer = await approved(api, review["id"])
     modem = Path.LOCAL_MODEM_TEXTS.format(id=device["device_id"])
     text = (await api.local.post(modem, json={"number": "0244124567"})).json()["data"]
+    shift = (await api.local.post(Path.LOCAL_SHIFTS)).json()["data"]
     of_request = {"reference": request["reference"], **request}
     endpoint = {"id": letter["endpoint_id"]}
     return {
@@ -68,6 +69,7 @@ async def things(api: FakeApi) -> dict[str, dict[str, str]]:
         Path.LOCAL_MODEM: {"id": device["device_id"]},
         Path.LOCAL_MODEM_TEXT: {"id": device["device_id"], "text_id": text["id"]},
         Path.LOCAL_MESSAGE: message,
+        Path.LOCAL_SHIFT: {"shift_id": shift["id"]},
         Path.LOCAL_CHECKOUT: of_request,
         Path.LOCAL_EXPORT: {"what": "messages"},
         Path.MANUAL_PAGE: {"folder": "shop", "name": "modems"},

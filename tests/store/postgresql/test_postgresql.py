@@ -17,7 +17,7 @@ from daemon.store.migrate import NotCopied, migrations
 from daemon.store.payments import transactions
 from daemon.store.postgresql import connection as store_connection
 from daemon.store.postgresql.server import Server, copy_shop
-from daemon.wire import ErrorCode
+from daemon.wire import ErrorCode, FaultCause
 from tests.fakes import new_database, postgresql
 from tests.fakes.branches import Chain, FakeBranch
 from tests.fakes.receipts import mtn
@@ -225,3 +225,13 @@ async def test_a_payment_that_another_writer_has_used_is_refused_by_its_constrai
                 )
             )
         assert refused.value.code is ErrorCode.TRANSACTION_ID_ALREADY_USED
+
+
+async def test_a_server_that_refuses_writes_is_noticed_without_a_payment() -> None:
+    with closing(postgresql.empty_store(NOW)) as store:
+        await store.check_writable()
+        await store.write(lambda tx: tx.run("SET default_transaction_read_only = on"))
+        with pytest.raises(Unavailable):
+            await store.check_writable()
+        assert store.fault is not None
+        assert store.fault.cause is FaultCause.DATABASE_UNREADABLE
