@@ -221,25 +221,23 @@ class _Reader:
         except Failure as failure:
             said = failure.message or failure.code
             self.client.warn(f"an answer was not reported to momo: {said}")
-        self.done.put(_row(webhook, heard, self.now()))
-
-
-def _row(webhook: Webhook, heard: PostResult, now: datetime) -> Row:
-    try:
-        payload = json.loads(webhook.body)
-    except (ValueError, RecursionError):
-        payload = None
-    return {
-        "at": f"{now:%Y-%m-%dT%H:%M:%SZ}",
-        "event": webhook.headers.get("X-Svc-Event"),
-        "webhook_id": webhook.headers.get("webhook-id"),
-        "delivery_id": webhook.headers.get("X-Svc-Delivery"),
-        "attempt": webhook.attempt,
-        "status_code": heard.status_code,
-        "error": heard.error,
-        "duration_ms": heard.duration_ms,
-        "payload": payload,
-    }
+        try:
+            payload = json.loads(webhook.body)
+        except (ValueError, RecursionError):
+            payload = None
+        self.done.put(
+            {
+                "at": f"{self.now():%Y-%m-%dT%H:%M:%SZ}",
+                "event": webhook.headers.get("X-Svc-Event"),
+                "webhook_id": webhook.headers.get("webhook-id"),
+                "delivery_id": webhook.headers.get("X-Svc-Delivery"),
+                "attempt": webhook.attempt,
+                "status_code": heard.status_code,
+                "error": heard.error,
+                "duration_ms": heard.duration_ms,
+                "payload": payload,
+            }
+        )
 
 
 def _answer(row: Row) -> str:

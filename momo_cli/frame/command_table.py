@@ -27,7 +27,7 @@ FIRST: Final = (
 """The words on the first screen; `momo help all` has the others too."""
 
 COMMANDS: Final[dict[str, Info]] = {
-    "init": Info("payments.init", "Create a transaction for a customer to pay", DAY),
+    "init": Info("payments.transactions", "Create a transaction for a customer to pay", DAY),
     "reconcile": Info("payments.reconcile", "Match a payment to a transaction by its network ID", DAY),
     "tx list": Info("payments.transactions", "List transactions", DAY),
     "tx show": Info("payments.transactions", "Show one transaction", DAY),
@@ -37,7 +37,7 @@ COMMANDS: Final[dict[str, Info]] = {
     "tx cancel": Info("payments.transactions", "Cancel an unpaid transaction", DAY),
     "tx replace": Info("payments.transactions", "Replace an unpaid transaction by a new one", DAY),
     "tx send-code": Info("payments.transactions", "Send the customer the SMS with the code again", DAY),
-    "tx routes": Info("webhooks.rules", "Show which endpoints got a payment, and why", HOOKS),
+    "tx routes": Info("webhooks.endpoints", "Show which endpoints got a payment, and why", HOOKS),
     "open": Info("access.open", "Open the dashboard, or the checkout page of a transaction", DAY),
     "review list": Info("payments.review", "List the payments held for review", DAY),
     "review show": Info("payments.review", "Show one review with its evidence", DAY),
@@ -50,12 +50,12 @@ COMMANDS: Final[dict[str, Info]] = {
     "messages show": Info("messages.messages", "Show one SMS and the values read from it", DAY),
     "messages reparse": Info("messages.messages", "Read unparsed messages again", DAY),
     "messages import": Info("messages.messages", "Import the SMS of an old phone", DAY),
-    "messages sample": Info("messages.templates", "Make a sample for the maintainers", DAY),
-    "messages parse": Info("messages.templates", "Show the values in a pasted message", DAY),
-    "messages templates list": Info("messages.templates", "List your own wordings", CARE),
-    "messages templates check": Info("messages.templates", "Check a file of wordings", CARE),
-    "messages templates learn": Info("messages.templates", "Propose a wording from messages", CARE),
-    "messages templates confirm": Info("messages.templates", "Confirm a wording by a genuine message", CARE),
+    "messages sample": Info("messages.messages", "Make a sample for the maintainers", DAY),
+    "messages parse": Info("messages.messages", "Show the values in a pasted message", DAY),
+    "messages templates list": Info("messages.messages", "List your own wordings", CARE),
+    "messages templates check": Info("messages.messages", "Check a file of wordings", CARE),
+    "messages templates learn": Info("messages.messages", "Propose a wording from messages", CARE),
+    "messages templates confirm": Info("messages.messages", "Confirm a wording by a genuine message", CARE),
     "notices list": Info("upkeep.status", "List the notices", DAY),
     "notices seen": Info("upkeep.status", "Mark notices as seen", DAY),
     "notices test": Info("upkeep.status", "Send yourself a test notice", DAY),
@@ -63,10 +63,10 @@ COMMANDS: Final[dict[str, Info]] = {
     "watch": Info("payments.transactions", "Show payments live on the whole screen", DAY),
     "today": Info("books.report", "Show the day sheet, compared with the wallet", DAY),
     "report": Info("books.report", "Show or mail the sheet of any period", DAY),
-    "shift list": Info("books.shift", "List the shifts at the tills", DAY),
-    "shift show": Info("books.shift", "Show who stood at a till, and what was made, paid and settled", DAY),
-    "shift open": Info("books.shift", "Open your shift", DAY),
-    "shift close": Info("books.shift", "Close a shift", DAY),
+    "shift list": Info("books.report", "List the shifts at the tills", DAY),
+    "shift show": Info("books.report", "Show who stood at a till, and what was made, paid and settled", DAY),
+    "shift open": Info("books.report", "Open your shift", DAY),
+    "shift close": Info("books.report", "Close a shift", DAY),
     "status": Info("upkeep.status", "Show the state of the shop", DAY),
     "lines status": Info("lines.lines", "Show the phones, their SIMs and numbers", LINES),
     "lines list": Info("lines.numbers", "List the registered numbers", LINES),
@@ -104,11 +104,11 @@ COMMANDS: Final[dict[str, Info]] = {
     "endpoints test": Info("webhooks.endpoints", "Send a test webhook to an endpoint", HOOKS),
     "endpoints reveal": Info("webhooks.endpoints", "Show the signing secret", HOOKS),
     "endpoints rotate": Info("webhooks.endpoints", "Change the signing secret", HOOKS),
-    "endpoints rules list": Info("webhooks.rules", "List the rules of an endpoint", HOOKS),
-    "endpoints rules add": Info("webhooks.rules", "Add a rule to an endpoint", HOOKS),
-    "endpoints rules update": Info("webhooks.rules", "Change a rule", HOOKS),
-    "endpoints rules remove": Info("webhooks.rules", "Remove a rule", HOOKS),
-    "endpoints rules test": Info("webhooks.rules", "Show which endpoints would get a payment", HOOKS),
+    "endpoints rules list": Info("webhooks.endpoints", "List the rules of an endpoint", HOOKS),
+    "endpoints rules add": Info("webhooks.endpoints", "Add a rule to an endpoint", HOOKS),
+    "endpoints rules update": Info("webhooks.endpoints", "Change a rule", HOOKS),
+    "endpoints rules remove": Info("webhooks.endpoints", "Remove a rule", HOOKS),
+    "endpoints rules test": Info("webhooks.endpoints", "Show which endpoints would get a payment", HOOKS),
     "deliveries list": Info("webhooks.deliveries", "List the deliveries", HOOKS),
     "deliveries show": Info("webhooks.deliveries", "Show one delivery", HOOKS),
     "deliveries watch": Info("webhooks.deliveries", "Show deliveries as they end", HOOKS),
@@ -281,8 +281,8 @@ def verb_alone(group: str) -> str:
 
 RUNNABLE: Final = frozenset(
     (*COMMANDS, *(name for name in GROUPS if " " in name or verb_alone(name)))
-)
-"""What may stand behind `momo` in a text that names a command: all of it, or its first two words."""
+) - {"daemon"}
+"""What may stand behind `momo` in a text that names a command: all of it, or its first two words. `a momo daemon` is prose."""
 _LONGEST: Final = max(len(name.split()) for name in COMMANDS)
 
 

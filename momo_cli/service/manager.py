@@ -1,7 +1,7 @@
 """momo as a service of this machine: install its files, and start and stop it.
 
-Three kinds: the user's systemd, the system's systemd, and launchd on a Mac (untested). The control programs are
-called with the flags of their manuals: systemctl(1), loginctl(1), journalctl(1), launchctl(1).
+Two kinds: the user's systemd and the system's. The control programs are called with the flags of their manuals:
+systemctl(1), loginctl(1), journalctl(1).
 """
 
 import glob
@@ -14,7 +14,6 @@ from enum import StrEnum
 from importlib import resources
 from string import Template
 from typing import Final, NamedTuple
-from xml.sax.saxutils import escape
 
 from daemon.wire import DATABASE_NAME, HOME_VARIABLE, ErrorCode, Path
 from momo_cli import system
@@ -61,23 +60,20 @@ class UnitValues:
         home: The folder of the database; it marks the shop to which a file belongs.
         environment: The environment variables with which the service finds that shop.
         name: The unit's name without `.service`.
-        log: The folder of the log.
     """
 
     home: str
     environment: Mapping[str, str]
     name: str = "momo"
-    log: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class UnitFile:
-    """One file to write; `what` is a one-line summary. Unit files have no secrets, so everyone may read them."""
+    """One file to write, which everyone may read, because it has no secrets; `what` is a one-line summary."""
 
     path: str
     text: str
     what: str = ""
-    mode: int = 0o644
 
 
 def user_service(shop: UnitValues, folder: str) -> UnitFile:
@@ -126,23 +122,6 @@ def timers(shop: UnitValues, folder: str, *, system: bool) -> list[UnitFile]:
     return found
 
 
-def launch_agent(shop: UnitValues, folder: str, label: str) -> UnitFile:
-    """Return the launchd agent of a Mac. Untested: written from Apple's manual, never run."""
-    words = system.python_argv("daemon", "run")
-    text = _template("launchd.plist").substitute(
-        shop=escape(shop.home),
-        label=escape(label),
-        arguments="\n".join(f"    <string>{escape(word)}</string>" for word in words),
-        environment="\n".join(
-            f"    <key>{escape(name)}</key><string>{escape(value)}</string>"
-            for name, value in shop.environment.items()
-        ),
-        log=escape(shop.log),
-    )
-    # A user's launchd agent is private to that user.
-    return UnitFile(f"{folder}/{label}.plist", text, mode=0o600)
-
-
 def shop_of_unit(text: str) -> str:
     """Return the shop's folder that a unit file names, "" if it was not written by momo."""
     for line in text.splitlines():
@@ -182,7 +161,6 @@ def _template(name: str) -> Template:
     return Template(resources.files(_TEMPLATES).joinpath(name).read_text(encoding="utf-8"))
 
 
-_LABEL: Final = "gh.momo.daemon"
 _CONTROL_S: Final = 120.0
 _PACKAGE_UNITS: Final = "/usr/lib/systemd/system"
 _BOOTED: Final = "/run/systemd/system"
@@ -198,7 +176,6 @@ class Kind(StrEnum):
 
     USER = "systemd-user"
     SYSTEM = "systemd-system"
-    LAUNCHD = "launchd"
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,7 +196,7 @@ class Service:
     @property
     def unit(self) -> str:
         """The name of the unit for the control program."""
-        return _LABEL if self.kind is Kind.LAUNCHD else f"{self.shop.name}.service"
+        return f"{self.shop.name}.service"
 
     @property
     def scope(self) -> list[str]:
@@ -246,8 +223,6 @@ class Service:
         if self.packaged:
             more = sorted(glob.glob(f"{self.folder}/momo-*")) if with_timers else []  # noqa: PTH207  # no pathlib here
             return [UnitFile(path, read_unit(path)) for path in (self.path, *more)]
-        if self.kind is Kind.LAUNCHD:
-            return [launch_agent(self.shop, self.folder, _LABEL)]
         system = self.kind is Kind.SYSTEM
         found = system_files(self.shop) if system else [user_service(self.shop, self.folder)]
         if with_timers:
@@ -256,23 +231,10 @@ class Service:
 
     def control(self, verb: str, *units: str) -> list[str]:
         """Return the command line for a verb of the control program."""
-        if self.kind is Kind.LAUNCHD:
-            domain = f"gui/{os.getuid()}"
-            target = f"{domain}/{_LABEL}"
-            return {
-                "enable": ["launchctl", "bootstrap", domain, self.path],
-                "disable": ["launchctl", "bootout", target],
-                "start": ["launchctl", "kickstart", target],
-                "stop": ["launchctl", "kill", "SIGTERM", target],
-                "restart": ["launchctl", "kickstart", "-k", target],
-                "show": ["launchctl", "print", target],
-            }[verb]
         return ["systemctl", *self.scope, verb, *(units or (self.unit,))]
 
     def journal(self, *flags: str) -> list[str]:
         """Return the command line that shows its log."""
-        if self.kind is Kind.LAUNCHD:
-            return ["tail", *flags, f"{self.shop.log}/daemon.log"]
         return ["journalctl", *self.scope, f"--unit={self.unit}", "--no-pager", *flags]
 
 
@@ -289,12 +251,8 @@ def service_for(terminal: Terminal, *, system: bool) -> Service:
     if places.self_contained:
         passed, profile = {HOME_VARIABLE: places.home}, "default"
     name = "momo" if profile == "default" else f"momo-{profile}"
-    shop = UnitValues(places.home, passed, name, places.log)
-    user = environ.get("HOME", "")
-    if sys.platform == "darwin":
-        folder = f"{user}/Library/LaunchAgents"
-        return Service(Kind.LAUNCHD, shop, folder, f"{folder}/{_LABEL}.plist")
-    config = environ.get("XDG_CONFIG_HOME") or f"{user}/.config"
+    shop = UnitValues(places.home, passed, name)
+    config = environ.get("XDG_CONFIG_HOME") or f"{environ.get('HOME', '')}/.config"
     folder = f"{config}/systemd/user"
     return Service(Kind.USER, shop, folder, f"{folder}/{name}.service")
 
@@ -382,7 +340,7 @@ def write_unit(file: UnitFile) -> None:
         os.makedirs(os.path.dirname(file.path), exist_ok=True)  # noqa: PTH103, PTH120  # no pathlib here
         with open(draft, "w", encoding="utf-8") as out:  # noqa: PTH123 -- pathlib is not needed here
             out.write(file.text)
-        os.chmod(draft, file.mode)  # noqa: PTH101 -- pathlib is not needed here
+        os.chmod(draft, 0o644)  # noqa: PTH101 -- pathlib is not needed here
         os.replace(draft, file.path)  # noqa: PTH105 -- pathlib is not needed here
     except OSError as problem:
         raise _denied(file.path, problem) from None
@@ -445,23 +403,20 @@ def enable_service(
 ) -> list[str]:
     """Enable the service with the machine's control programs; return their errors, each with the command."""
     steps: list[list[str]] = []
-    if service.kind is Kind.LAUNCHD:
-        steps.append(service.control("enable"))
-    else:
-        if service.kind is Kind.SYSTEM:
-            steps.append(["systemd-sysusers", "momo.conf"])
-        steps.append(["systemctl", *service.scope, "daemon-reload"])
-        if linger and service.kind is Kind.USER:
-            steps.append(["loginctl", "enable-linger"])
-        wanted = [service.unit]
-        if timers:
-            # Each endpoint gets a timer; none if the daemon cannot be reached.
-            found = client.find(Path.ENDPOINTS) if client.alive() else None
-            ids = [str(endpoint["id"]) for endpoint in found or ()]
-            for job in JOBS:
-                names = ids if job.name.endswith("@") else [""]
-                wanted += [f"{service.shop.name}-{job.name}{name}.timer" for name in names]
-        steps.append(["systemctl", *service.scope, "enable", "--now", *wanted])
+    if service.kind is Kind.SYSTEM:
+        steps.append(["systemd-sysusers", "momo.conf"])
+    steps.append(["systemctl", *service.scope, "daemon-reload"])
+    if linger and service.kind is Kind.USER:
+        steps.append(["loginctl", "enable-linger"])
+    wanted = [service.unit]
+    if timers:
+        # Each endpoint gets a timer; none if the daemon cannot be reached.
+        found = client.find(Path.ENDPOINTS) if client.alive() else None
+        ids = [str(endpoint["id"]) for endpoint in found or ()]
+        for job in JOBS:
+            names = ids if job.name.endswith("@") else [""]
+            wanted += [f"{service.shop.name}-{job.name}{name}.timer" for name in names]
+    steps.append(["systemctl", *service.scope, "enable", "--now", *wanted])
     problems = []
     for step in steps:
         try:
@@ -473,13 +428,9 @@ def enable_service(
 
 def service_lines(terminal: Terminal, service: Service) -> list[str]:
     """Return the state of a service as its manager knows it, for people; fail if the manager does not answer."""
-    if service.kind is Kind.LAUNCHD:
-        text = run_control(terminal, service.control("show"))
-        facts = {"ActiveState": "active" if "state = running" in text else "inactive"}
-    else:
-        words = service.control("show", f"--property={_PROPERTIES}", service.unit)
-        shown = run_control(terminal, words).splitlines()
-        facts = dict(line.split("=", 1) for line in shown if "=" in line)
+    words = service.control("show", f"--property={_PROPERTIES}", service.unit)
+    shown = run_control(terminal, words).splitlines()
+    facts = dict(line.split("=", 1) for line in shown if "=" in line)
     state, sub = facts.get("ActiveState", "unknown"), facts.get("SubState", "")
     mark = terminal.tick if state == "active" else terminal.style("✗", "red")
     pid = facts.get("MainPID") or "0"

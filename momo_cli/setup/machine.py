@@ -106,13 +106,25 @@ def service(setup: Setup) -> Row:
         question = "Start momo with this machine, and make a backup each night?"
         yes = "system" if system else "user"
         # Where no service manager runs, as in a container, Enter is a no.
-        can = found.kind is manager.Kind.LAUNCHD or manager.runs_systemd()
+        can = manager.runs_systemd()
         agreed = setup.terminal.yes_or_no(f"  {question}", f"--service {yes}", default=can)
         wanted = yes if agreed else "none"
         setup.note("service", later=wanted == "none")
     if wanted in (None, "none"):
         return outcome("skipped", _BY_HAND, fix)
-    return _install(setup, found, wanted)
+    _keep_ports(setup)
+    manager.check_program(found)
+    for file in found.files(with_timers=True):
+        if manager.read_unit(file.path) != file.text:
+            manager.write_unit(file)
+    linger = wanted == "user"
+    client, terminal = setup.client, setup.terminal
+    problems = manager.enable_service(client, terminal, found, linger=linger, timers=True)
+    if problems:
+        setup.service_failed = True
+        detail = f"Written, but not enabled: {problems[0]}"
+        return outcome("needs_action", detail, "momo daemon status")
+    return outcome("done", f"momo starts with this machine: {found.path}")
 
 
 def let_caller_in(setup: Setup) -> Row | None:
@@ -158,22 +170,6 @@ def _keep_ports(setup: Setup) -> None:
     """Save the given ttys in the settings, so that the daemon uses them however it is started."""
     if setup.answers.modems:
         setup.set(_PORTS, dumps([os.path.abspath(port) for port in setup.answers.modems]))  # noqa: PTH100  # no pathlib here
-
-
-def _install(setup: Setup, found: manager.Service, wanted: str | None) -> Row:
-    _keep_ports(setup)
-    manager.check_program(found)
-    for file in found.files(with_timers=True):
-        if manager.read_unit(file.path) != file.text:
-            manager.write_unit(file)
-    linger = wanted == "user"
-    client, terminal = setup.client, setup.terminal
-    problems = manager.enable_service(client, terminal, found, linger=linger, timers=True)
-    if problems:
-        setup.service_failed = True
-        detail = f"Written, but not enabled: {problems[0]}"
-        return outcome("needs_action", detail, "momo daemon status")
-    return outcome("done", f"momo starts with this machine: {found.path}")
 
 
 def daemon(setup: Setup) -> Row:

@@ -273,3 +273,17 @@ def test_payment_text(asked: Row, number: object, terminal: Terminal) -> str:
 
 def _place(sim: Row) -> Row:
     return {"device_id": sim["device_id"], "slot_index": sim["slot_index"]}
+
+
+def sheet_columns(sheet: Row) -> list[tuple[str, Row]]:
+    """Return the columns of a sheet: each wallet and the total; with a single wallet, that one alone."""
+    own = [(_column_name(line, sheet["lines"]), line) for line in sheet["lines"]]
+    return own if len(own) == 1 else [*own, ("All", sheet["all"])]
+
+
+def _column_name(line: Row, every: Sequence[Row]) -> str:
+    """Return the name of a column, with the last digits of the number if a network has two numbers."""
+    name = clean(line["network_name"])
+    if sum(other["network"] == line["network"] for other in every) > 1:
+        return f"{name} {(clean(line['phone_number']) or 'no number')[-4:]}"
+    return name

@@ -18,7 +18,7 @@ from momo_cli.show.answer import Cell, Row
 from momo_cli.show.words import money, payer_of, payer_text, phone
 from momo_cli.text import at, clean
 from momo_cli.times import parse_stamp
-from momo_cli.views.day_sheet import columns
+from momo_cli.views.lines import sheet_columns
 from momo_cli.views.reviews import payable_transactions, review_question
 from momo_cli.views.transactions import held_text, transaction_state
 from momo_cli.watch.model import CODE_CHARACTERS, QUIT, Model
@@ -247,7 +247,7 @@ def _day(model: Model, width: int, *, brief: bool = False) -> list[Text]:
     """Return the day's totals of each wallet and of all; with `brief` only of all."""
     found = [_rule("TODAY", width)]
     for sheet in model.report.get("sheets") or ():
-        shown = columns(sheet)[-1:] if brief else columns(sheet)
+        shown = sheet_columns(sheet)[-1:] if brief else sheet_columns(sheet)
         for name, line in shown:
             text = Text(f" {_wallet_name(name, line, width):<{23 if width >= _SLIM else 15}}")
             text.append(f"{line['money_in']['count']:>{5 if width >= _SLIM else 4}}", "dim")

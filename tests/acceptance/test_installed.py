@@ -146,7 +146,7 @@ def test_the_sdist_and_the_wheel_have_everything(built: tuple[Path, Path], tmp_p
         in_wheel = set(zipped.namelist())
     units = "momo_cli/service/units"
     data = {
-        f"{units}/system.service", f"{units}/user.service", f"{units}/job.timer", f"{units}/launchd.plist",
+        f"{units}/system.service", f"{units}/user.service", f"{units}/job.timer",
         f"{units}/77-momo-modems.rules", f"{units}/modules.conf", f"{units}/sysusers.conf",
         "daemon/store/migrations/0001_schema.sql", "daemon/pages/look/page.css",
         "daemon/words/en/checkout.json", "daemon/api/templates/docs.html",

@@ -88,7 +88,7 @@ def steps_in_the_program() -> Iterator[tuple[str, str]]:
                 continue
             starts = isinstance(node.func, ast.Name) and node.func.id == "StartError"
             steps = [key.value for key in node.keywords if key.arg == "next_step"]
-            for step in [*steps, *(node.args[3:4] if starts else ())]:
+            for step in [*steps, *(node.args[2:3] if starts else ())]:
                 if isinstance(step, ast.Constant) and step.value:
                     yield f"{path.name}:{node.lineno}", str(step.value)
 

@@ -331,7 +331,7 @@ ELSEWHERE = {
     **dict.fromkeys(
         (
             "daemon/commands/config.py", "daemon/commands/decode.py", "momo_cli/service/daemon_program.py",
-            "momo_cli/service/modem_manager.py", "momo_cli/setup/machine.py", "momo_cli/show/render.py", "momo_cli/show/repeat.py",
+            "momo_cli/service/modem_manager.py", "momo_cli/setup/machine.py", "momo_cli/show/render.py",
         ),
         "what the other half of momo or a program of the system has printed",
     ),
@@ -340,9 +340,10 @@ ELSEWHERE = {
     "daemon/dash/parts/listing.py": "tests/dash/test_forgery.py",
     "daemon/sender/connection.py": "tests/sender/test_transport.py",
     "daemon/sender/http_client.py": "tests/sender/test_hub_client.py",
-    "momo_cli/commands/messages/templates.py": "tests/cli/messages/test_templates.py",
+    "momo_cli/commands/messages/messages.py": "tests/cli/messages/test_templates.py",
     "momo_cli/listener.py": "tests/cli/webhooks/test_listen.py",
     "momo_cli/socket/client.py": "tests/cli/socket/test_client.py",
+    "momo_cli/socket/http.py": "tests/cli/socket/test_http.py",
     "momo_cli/socket/trace.py": "tests/cli/socket/test_client.py",
 }  # fmt: skip
 """Whose octets the other modules read, or the test that reads odd ones there."""

@@ -69,7 +69,7 @@ def test_root_help_imports_no_command_and_no_client() -> None:
     assert not loaded & (NEVER | NOT_FOR_HELP | {info.module for info in COMMANDS.values()})
 
 
-@pytest.mark.parametrize("form", [[], ["--json"], ["-o", "csv"], ["--get", "data.ready"]])
+@pytest.mark.parametrize("form", [["--plain"], ["--json"], ["-o", "csv"], ["--get", "data.ready"]])
 def test_lines_imports_nothing_heavy(form: list[str], tmp_path: Path) -> None:
     (tmp_path / wire.DATABASE_NAME).touch()
     api = FakeApi()

@@ -60,7 +60,6 @@ def create(
 
     Examples:
         momo keys create --name "web shop" --scope transactions:write --scope transactions:read
-        momo keys create --name till --test --expires 90d
         momo keys create --name "shop page" --publishable --key-file shop.key --quiet
     """
     given = {
@@ -90,7 +89,6 @@ def list_(client: Client) -> Answer:
 
     Examples:
         momo keys list
-        momo keys list --fields id,hint,state,last_used_at
     """
     reply = client.get(Path.KEYS)
     following = [] if reply.data else ["momo keys create --help"]
@@ -124,7 +122,6 @@ def rotate(
 
     Examples:
         momo keys rotate 6f1c0f2e-3a55-4a83-9d0c-0b6f8f0f3f11
-        momo keys rotate 6f1c0f2e-3a55-4a83-9d0c-0b6f8f0f3f11 --overlap 48h --key-file shop.key
         momo keys rotate 6f1c0f2e-3a55-4a83-9d0c-0b6f8f0f3f11 --overlap 0 --yes
     """
     whole, rest = divmod(duration_s(overlap, "--overlap"), _HOUR_S)
@@ -150,7 +147,6 @@ def revoke(client: Client, terminal: Terminal, key: str = _KEY) -> Answer:
 
     Examples:
         momo keys revoke 6f1c0f2e-3a55-4a83-9d0c-0b6f8f0f3f11
-        momo keys revoke 6f1c0f2e-3a55-4a83-9d0c-0b6f8f0f3f11 --yes
     """
     path = path_of(Path.KEY, id=id_of(client, KEYS, key))
     seen = client.get(path)
@@ -304,7 +300,6 @@ def disable(
 
     Examples:
         momo users disable ama
-        momo users disable ama --enable
     """
     body = {"disabled": not enable}
     reply = client.call("PATCH", path_of(Path.LOCAL_USER, name=name), body=body)
@@ -355,7 +350,6 @@ def set_(
 
     Examples:
         momo users password
-        momo users password --password-file pw.txt
     """
     password = new_password(terminal, password_file)
     if client.alive():

@@ -2,7 +2,6 @@
 
 import os
 import shlex
-import sys
 from collections.abc import Mapping
 from ipaddress import ip_address
 from typing import Any, Final
@@ -72,10 +71,7 @@ def open_(
         momo open --user ama --print
         momo open --page poster
         momo open 7KQ2MX
-        momo open checkout svc_trx_0f3c5d2a9b8e47c1a6d0e2f4b8c6a901
-        momo open 7KQ2MX --print
         momo open --share
-        momo open --share --user ama
     """
     if share:
         if words or page or only_print:
@@ -184,8 +180,6 @@ def _browse(url: str, environ: Mapping[str, str]) -> bool:
 def _program(environ: Mapping[str, str]) -> list[str]:
     if chosen := environ.get("BROWSER"):
         return shlex.split(chosen)
-    if sys.platform == "darwin":
-        return ["open"]
     return ["xdg-open"] if environ.get("DISPLAY") or environ.get("WAYLAND_DISPLAY") else []
 
 
@@ -339,7 +333,6 @@ def show(terminal: Terminal) -> Answer:
 
     Examples:
         momo daemon certificate show
-        momo daemon certificate show --json
     """
     row = run_verb(terminal, "certificate", "--json", "show").data
     return Answer(
@@ -361,7 +354,6 @@ def export(
     Examples:
         momo daemon certificate export momo-ca.crt
         momo daemon certificate export momo-ca.crt --der
-        momo daemon certificate export - --quiet
     """
     if der and file == "-":
         raise usage("--der needs a file", "momo daemon certificate export momo-ca.crt --der")

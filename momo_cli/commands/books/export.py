@@ -30,7 +30,7 @@ from momo_cli.show.answer import (
     made,
     view_of,
 )
-from momo_cli.show.spreadsheet import BOM, csv_lines
+from momo_cli.show.render import BOM, csv_lines
 from momo_cli.show.terminal import Terminal
 from momo_cli.show.words import counted, money
 from momo_cli.socket.client import Client, path_of
@@ -109,7 +109,6 @@ def export(
         momo data export transactions --from 2026-11-01 --to 2026-11-30 -O november.csv
         momo data export payments --from 7d | tr -d '\r' > payments.csv
         momo data export payments --format ndjson | gzip > payments.ndjson.gz
-        momo data export audit --from yesterday --fields at,type,actor,reference
         momo data export --payer 0244124567 -O payer.json
     """
     if payer is not None:
@@ -275,7 +274,6 @@ def import_(
 
     Examples:
         momo data statement mtn-november.csv --line 0244124567
-        momo data statement mtn-november.csv --dry-run --json
         momo data statement other.csv --column id=Reference --column amount=Value
     """
     number = None if line is None else read_phone(line.strip())

@@ -11,7 +11,7 @@ from momo_cli.errors import in_sandbox
 from momo_cli.frame.command import command
 from momo_cli.inputs.parameters import WATCH, flag
 from momo_cli.show.answer import Answer, Cell, Head, Row, view_of
-from momo_cli.show.repeat import parse_interval, repeat_answer
+from momo_cli.show.render import parse_interval, repeat_answer
 from momo_cli.show.terminal import Terminal
 from momo_cli.show.words import phone, unaccounted_text
 from momo_cli.socket.client import Client
@@ -55,9 +55,7 @@ def lines(
     Examples:
         momo lines
         momo lines --watch
-        momo lines --sandbox
         momo lines --fail-if-unready --quiet
-        momo lines --json --get data.ready
     """
     look = partial(_look, client, fail_if_unready=fail_if_unready)
     return repeat_answer(look, client, terminal, _VIEW, parse_interval(watch))
@@ -90,7 +88,11 @@ def _look(client: Client, terminal: Terminal, *, fail_if_unready: bool) -> Answe
     bare = any(not row["phone_number"] for row in rows)
     asks = terminal.human or (fail_if_unready and ready and bare)
     modems = (client.find(Path.LOCAL_MODEMS) or ()) if asks else ()
-    missing = _without_number(rows, modems)
+    # Return the SIMs without a number, but for those whose phone is known not to be connected.
+    # While there is one, no endpoint can be added. The daemon's `ready` asks only about phones
+    # that have read a payment.
+    gone = {each.get("device_id") for each in modems if each.get("state") in _GONE}
+    missing = [row for row in rows if not row["phone_number"] and row["device_id"] not in gone]
     unready = "" if ready and not missing else _unready(rows, missing)
     shut, why = data.get("receiving") is False, clean(data.get("receiving_reason"))
     faults = [unready] if unready else []
@@ -123,15 +125,6 @@ def _look(client: Client, terminal: Terminal, *, fail_if_unready: bool) -> Answe
         exit_code=exit_codes.FINDINGS if fail_if_unready and faults else exit_codes.OK,
         faults=faults if fail_if_unready else None,
     )
-
-
-def _without_number(rows: Sequence[Row], modems: Sequence[Row]) -> list[Row]:
-    """Return the SIMs without a number, but for those whose phone is known not to be connected.
-
-    While there is one, no endpoint can be added. The daemon's `ready` asks only about phones that have read a payment.
-    """
-    gone = {each.get("device_id") for each in modems if each.get("state") in _GONE}
-    return [row for row in rows if not row["phone_number"] and row["device_id"] not in gone]
 
 
 def _unready(rows: Sequence[Row], missing: Sequence[Row]) -> str:

@@ -68,7 +68,6 @@ def add(
     Examples:
         momo lines add 0244124567 --name "Ama Mensah"
         momo lines add 0244124567 --provider momo_mtn --name "Ama Mensah"
-        momo lines add 0204100011 --provider momo_telecel --name "Ama Mensah" --sim zte-back:0
         momo lines add 0244000001 --provider mtn --name "Practice" --sim simulated-mtn:0 --sandbox
     """
     place: Row | None = None if sim is None else sim_object(client, *split_sim(sim, "--sim"))
@@ -178,7 +177,6 @@ def list_(client: Client) -> Answer:
 
     Examples:
         momo lines list
-        momo lines list --fields id,phone_number
     """
     reply = client.get(Path.PAYMENT_METHODS)
     return Answer(
@@ -192,7 +190,6 @@ def show(client: Client, method: str = METHOD) -> Answer:
 
     Examples:
         momo lines show 0244124567
-        momo lines show 6f1c0f2e-3a55-4a83-9d0c-0b6f8f0f3f11
     """
     reply = client.get(path_of(Path.PAYMENT_METHOD, id=id_of(client, METHODS, method)))
     return Answer(*reply.parts)
@@ -216,9 +213,7 @@ def update(
     payments of that SIM are then unplaced.
 
     Examples:
-        momo lines update 6f1c0f2e-3a55-4a83-9d0c-0b6f8f0f3f11 --sim zte-front:0
         momo lines update 0244124567 --sim zte-front:0 --move
-        momo lines update 0244124567 --sim none
         momo lines update 0244124567 --name "Ama Mensah Ventures"
         momo lines update 0244124567 --phone 0244124568
     """
@@ -262,7 +257,6 @@ def remove(client: Client, terminal: Terminal, method: str = METHOD) -> Answer:
     """Its payments are kept. New payments to its SIM match no number. Exit 10: not confirmed.
 
     Examples:
-        momo lines remove 6f1c0f2e-3a55-4a83-9d0c-0b6f8f0f3f11
         momo lines remove 6f1c0f2e-3a55-4a83-9d0c-0b6f8f0f3f11 --yes
     """
     path = path_of(Path.PAYMENT_METHOD, id=id_of(client, METHODS, method))
@@ -293,7 +287,6 @@ def claim(
 
     Examples:
         momo claim 0244124567 --dry-run
-        momo claim 6f1c0f2e-3a55-4a83-9d0c-0b6f8f0f3f11 --yes
         momo claim 0244124567 --replay-to shop.example
     """
     method = method.strip()
@@ -455,7 +448,6 @@ def list_phones(
         momo phones list
         momo phones list --wait=60s
         momo phones list --sandbox
-        momo phones list --fields phone,slot_index,network
     """
     wait_s = None if wait is None else duration_s(wait, "--wait")
     reply = client.get(Path.SIMS)
@@ -495,7 +487,6 @@ def show_centres(client: Client, terminal: Terminal, sim: str = _SIM) -> Answer:
 
     Examples:
         momo lines centres zte-front:0
-        momo lines centres zte-front:0 --fields smsc,home,source
     """
     reply = smscs_of(client, sim_object(client, *split_sim(sim, "DEVICE:SLOT")))
     data, rows = reply.data, reply.data["smscs"]
@@ -614,7 +605,6 @@ def acknowledge(
     reported again.
 
     Examples:
-        momo lines acknowledge zte-front:0
         momo lines acknowledge zte-front:0 --notes "interest of November"
     """
     device, slot = split_sim(sim, "DEVICE:SLOT")
@@ -645,7 +635,6 @@ def ignore(
     Examples:
         momo lines ignore zte-front:0
         momo lines ignore zte-front:0 --undo
-        momo lines ignore simulated-mtn:0 --sandbox
     """
     device, slot = split_sim(sim, "DEVICE:SLOT")
     reply = ignore_sim(client, sim_object(client, device, slot), ignored=not undo)

@@ -56,7 +56,6 @@ def list_(client: Client) -> Answer:
 
     Examples:
         momo phones status
-        momo phones status --fields name,state,signal_dbm,storage_used
     """
     reply = client.get(Path.LOCAL_MODEMS)
     names = [modem_name(row) for row in reply.data or () if row.get("troubles")][:1]
@@ -76,7 +75,6 @@ def show(client: Client, terminal: Terminal, modem: str = _MODEM) -> Answer:
 
     Examples:
         momo phones show front-desk
-        momo phones show /dev/ttyUSB0 --json
     """
     row = find_modem(client, modem)
     if row.get("device_id") is None:
@@ -103,7 +101,6 @@ def check(
 
     Examples:
         momo phones test front-desk
-        momo phones test front-desk --quiet || echo "look at the modem"
         momo phones test front-desk --send-to 0244124567 --yes
     """
     if send_to is not None:
@@ -211,7 +208,6 @@ def release(client: Client, terminal: Terminal, modem: str = _MODEM) -> Answer:
 
     Examples:
         momo phones release front-desk
-        momo phones release /dev/ttyUSB0 --json
     """
     row: Row = {"port": modem, "device_id": None}
     if not modem.startswith("/dev/"):
@@ -248,7 +244,6 @@ def udev_rule() -> Answer:
     writing it, restart the computer, or type: sudo udevadm control --reload && sudo udevadm trigger.
 
     Examples:
-        momo phones udev-rule
         momo phones udev-rule | sudo tee /etc/udev/rules.d/77-momo-modems.rules
     """
     text = manager.udev_rule("").text
@@ -267,7 +262,6 @@ def rename(
 
     Examples:
         momo phones name huawei-e3131-4f2a front-desk
-        momo phones name /dev/ttyUSB0 "till 2"
     """
     row = find_modem(client, modem)
     if row.get("device_id") is None:
@@ -292,7 +286,6 @@ def password(
     """Only a stick that asks for a password needs it; it is stored encrypted. --forget deletes it.
 
     Examples:
-        momo phones password stick
         momo phones password stick --password-file stick.pw
     """
     question = f"The password of the page of {clean(name)}: "
@@ -328,7 +321,6 @@ def list_sources(client: Client) -> Answer:
 
     Examples:
         momo phones sources
-        momo phones sources --json
     """
     reply = client.get(Path.LOCAL_SOURCES)
     following = [at(row, "next") for row in reply.data if str(row.get("next")).startswith("momo ")]

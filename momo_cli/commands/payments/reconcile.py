@@ -104,7 +104,6 @@ def reconcile(
     Examples:
         momo reconcile 7KQ2MX 0000012345
         momo reconcile 7KQ2MX 40412345678 --amount 12.50 --notes "customer showed the SMS"
-        momo reconcile 7KQ2MX 40412345678 --json --get data.new_transaction_status
         momo reconcile --client-ref INV-17 40412345678
         momo reconcile --from-file payments.csv --json
     """

@@ -56,7 +56,6 @@ def list_(
         momo review list
         momo review list --fail-if-any --quiet
         momo review list --branch kumasi
-        momo review list --all -o csv --fields created_at,reason,amount,decided_by
     """
     check_branch(client, branch, "momo review list")
     state_ = "all" if every else None
@@ -82,7 +81,6 @@ def show(client: Client, terminal: Terminal, review: str = _REVIEW) -> Answer:
 
     Examples:
         momo review show 3f6d9e0a-1b2c-4d5e-8f90-a1b2c3d4e5f6
-        momo review show 3f6d9e0a-1b2c-4d5e-8f90-a1b2c3d4e5f6 --get data.what_to_do
     """
     reply = client.get(path_of(Path.REVIEW, id=id_of(client, REVIEWS, review)))
     return Answer(
@@ -266,7 +264,6 @@ def list_payers(
     names too.
 
     Examples:
-        momo review payers list
         momo review payers list --phone 0244124567 --all
     """
     reply = client.get(

@@ -121,7 +121,6 @@ def endpoint(
     Examples:
         momo simulate endpoint --fail 500
         momo simulate endpoint --fail 410 --count 3
-        momo simulate endpoint --fail timeout
     """
     heard = _heard(fail.strip())
     made = client.call("POST", Path.LOCAL_LISTEN).data
@@ -180,7 +179,6 @@ def sms(
     Examples:
         momo simulate sms --file receipt.txt
         momo simulate sms --file - --network telecel --sender T-CASH < receipt.txt
-        momo simulate sms --line 0244124567 --file receipt.txt
     """
     if network is not None and line is not None:
         raise usage("--line decides the network; leave out --network")

@@ -53,7 +53,6 @@ def show(
     Examples:
         momo config show
         momo config show --origin
-        momo config show --changed --json
     """
     done = run_verb(terminal, "config", "show", "--json")
     rows = [row for row in done.body["data"] if not changed or row["origin"] != "default"]
@@ -83,7 +82,6 @@ def get(terminal: Terminal, key: str = _KEY) -> Answer:
 
     Examples:
         momo config get http.bind
-        momo config get webhooks.timeout_s --json
     """
     done = run_verb(terminal, "config", "--json", "get", "--", key.strip())
     value, origin = done.data["value"], terminal.style(f"({clean(done.data['origin'])})", "dim")
@@ -221,7 +219,6 @@ def validate(
     """Nothing is started. Exit 78 if they are wrong, with the file, the line and the nearest known key.
 
     Examples:
-        momo config validate
         momo config validate new.toml
     """
     done = run_verb(terminal, "config", "--json", "validate", *([file] if file else []))
@@ -263,7 +260,6 @@ def api(
         momo api GET /v1/transactions?status=PENDING
         momo api POST /v1/transactions/initialize -d '{"amount": "12.50", "phone_number": "0244124567"}'
         momo api PUT /v1/open-collections/endpoints/b91f0c1e-7d2b-4c3d-9e4f-0123456789ab -d @change.json
-        momo api GET /healthz --include
     """
     verb = method.upper()
     if verb not in _METHODS:

@@ -72,8 +72,6 @@ def run(
     Examples:
         momo daemon run
         momo daemon run --http 127.0.0.1:0 --modem /dev/ttyUSB1
-        momo daemon run --log-json --http off
-        momo daemon run --no-modem
         momo daemon run --simulated-phone
     """
     flags = _run_flags(http, insecure_http, modem, no_modem, simulated_phone)
@@ -133,7 +131,6 @@ def stop(
 
     Examples:
         momo daemon stop
-        momo daemon stop --wait 60s --json
     """
     status = stop_daemon(client, terminal, duration_s(wait, "--wait"))
     lines = {
@@ -167,7 +164,6 @@ def restart(
 
     Examples:
         momo daemon restart
-        momo daemon restart --wait 60s --json
     """
     flags = _run_flags(http, insecure_http, modem, no_modem, simulated_phone)
     wait_s = duration_s(wait, "--wait")
@@ -184,7 +180,6 @@ def status(client: Client, terminal: Terminal) -> Answer:
 
     Examples:
         momo daemon status
-        momo daemon status --get data.pid
     """
     lines, notes = _service(terminal) if terminal.human else ([], [])
     try:
@@ -234,7 +229,6 @@ def logs(
     Examples:
         momo daemon logs
         momo daemon logs --since 1h --level warning
-        momo daemon logs --component modem --lines 50 --json
         momo daemon logs --journal -f
     """
     if journal:
@@ -242,8 +236,7 @@ def logs(
         if service is None:
             following = ("momo daemon install", "momo daemon logs")
             raise Failure(ErrorCode.SERVICE_NOT_INSTALLED, next=following)
-        flags = [f"-n{lines}" if service.kind is not Kind.LAUNCHD else f"-{lines}"]
-        words = service.journal(*flags, *(["-f"] if follow else []))
+        words = service.journal(f"-n{lines}", *(["-f"] if follow else []))
         terminal.stdout.flush()
         terminal.stderr.flush()
         try:
@@ -321,15 +314,14 @@ def install(
     show: bool = flag("--print", "Print the files to stdout; write nothing."),
     dry_run: bool = DRY_RUN,
 ) -> Answer:
-    """It is a systemd unit, or a launchd agent on a Mac. The machine then starts momo, and restarts it after a failure.
+    """It is a systemd unit. The machine then starts momo, and restarts it after a failure.
     A summary is shown before the files are written, and --print prints them. --timers adds backups, the daily erasure of old data and the hourly check,
     which catch up after sleep. --linger lets a user's service run while the user is not logged in. Exit 6 when the
-    files are written, but systemctl or launchctl failed.
+    files are written, but systemctl failed.
 
     Examples:
         momo daemon install --print
         momo daemon install --timers --linger --dry-run
-        momo daemon install --system --print
     """
     service = service_for(terminal, system=system)
     files = service.files(with_timers=timers)
@@ -388,21 +380,18 @@ def uninstall(
 
     Examples:
         momo daemon uninstall
-        momo daemon uninstall --system --json
     """
     service = service_for(terminal, system=system)
     stem = service.path.removesuffix(".service")
     paths = [service.path, *sorted(glob.glob(f"{glob.escape(stem)}-*"))]  # noqa: PTH207  # no pathlib here
     found = [path for path in paths if shop_of_unit(manager.read_unit(path)) == service.shop.home]
     notes: list[str] = []
-    if found and service.kind is Kind.LAUNCHD:
-        notes += _tried(terminal, service.control("disable"))
-    elif found:
+    if found:
         units = [name for path in found if "@" not in (name := path.rpartition("/")[2])]
         notes += _tried(terminal, service.control("disable", "--now", *units))
     packaged = service.packaged
     removed = [path for path in found if not packaged and manager.remove_unit(path)]
-    if removed and service.kind is not Kind.LAUNCHD:
+    if removed:
         notes += _tried(terminal, ["systemctl", *service.scope, "daemon-reload"])
     status = "uninstalled" if removed or (packaged and found) else "already_uninstalled"
     row = {"status": status, "path": service.path, "files": removed}

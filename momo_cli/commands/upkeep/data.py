@@ -157,7 +157,6 @@ def prune(client: Client, terminal: Terminal, dry_run: bool = DRY_RUN) -> Answer
 
     Examples:
         momo data prune --dry-run
-        momo data prune --yes
     """
     reply = client.get(Path.LOCAL_PRUNE)
     found: dict[str, Any] = reply.data
@@ -217,7 +216,6 @@ def tables(terminal: Terminal) -> Answer:
 
     Examples:
         momo data tables
-        momo data tables --json
     """
     return Answer(*run_verb(terminal, "db", "tables", "--json").parts)
 
@@ -232,7 +230,6 @@ def schema(
 
     Examples:
         momo data schema payments
-        momo data schema --fields table,column
     """
     named = [] if table is None else [table]
     return Answer(*run_verb(terminal, "db", "schema", *named, "--json").parts)
@@ -288,7 +285,6 @@ def export(
     for that there is momo backup create. The file must not exist.
 
     Examples:
-        momo data copy shop.db
         momo data copy shop.db --show-phones
     """
     flags = _shown_phones(client, "copy", show_phones)
@@ -365,7 +361,6 @@ def verify(
     daemon install --timers does so every week.
 
     Examples:
-        momo backup verify
         momo backup verify --latest --drill
         momo backup verify /media/stick/momo-20261121T080000Z.db
     """

@@ -88,10 +88,8 @@ def help_(
 
     Examples:
         momo help exit-codes
-        momo help formatting
         momo help tx list
         momo help webhook
-        momo help all
         momo help --man ~/.local/share/man/man1
     """
     if man is not None and topic in (None, _ALL, *reference.TOPICS):
@@ -126,7 +124,18 @@ def help_(
         line = f"momo {row['version']} ({', '.join([runs, *facts])})"
         return Answer(*made(row), lines=[line], plain=line)
     if topic == _ALL:
-        return _overview()
+        # Return all commands, by panel.
+        lines = []
+        for panel in PANELS:
+            lines.append(f"{panel}:")
+            for word, (about, of) in words_after("").items():
+                if of == panel:
+                    verbs = ", ".join(_verbs(word))
+                    lines.append(f"  {word:<13} {about}{': ' if verbs else ''}{verbs}")
+            lines.append("")
+        named = ", ".join(reference.TOPICS)
+        lines.append(f"More: momo help COMMAND, or one of the topics: {named}")
+        return _text(_ALL, "\n".join(lines), {})
     found = search(topic.lower()) if topic and topic not in reference.TOPICS else []
     if found and topic:
         room = max(len(name) for name, _ in found) + 2
@@ -138,21 +147,6 @@ def help_(
         known = ", ".join((*reference.TOPICS, _ALL))
         raise usage(f"there is no topic or command {topic!r}; topics are {known}", "momo --help")
     return _text(topic, reference.TOPICS[topic].text(), reference.TOPICS[topic].data())
-
-
-def _overview() -> Answer:
-    """Return all commands, by panel."""
-    lines = []
-    for panel in PANELS:
-        lines.append(f"{panel}:")
-        for word, (about, of) in words_after("").items():
-            if of == panel:
-                verbs = ", ".join(_verbs(word))
-                lines.append(f"  {word:<13} {about}{': ' if verbs else ''}{verbs}")
-        lines.append("")
-    named = ", ".join(reference.TOPICS)
-    lines.append(f"More: momo help COMMAND, or one of the topics: {named}")
-    return _text(_ALL, "\n".join(lines), {})
 
 
 def _verbs(group: str) -> Iterator[str]:

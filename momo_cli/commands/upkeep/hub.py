@@ -85,7 +85,6 @@ def init(
 
     Examples:
         momo hub init
-        momo hub init --yes
         momo hub init --database postgresql:///momo --stop
     """
     if database is not None:
@@ -223,7 +222,6 @@ def status(
 
     Examples:
         momo hub status
-        momo hub status -o csv
         momo hub status --wait
     """
     try:

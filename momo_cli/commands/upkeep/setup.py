@@ -20,7 +20,7 @@ from momo_cli.frame.command import command
 from momo_cli.inputs.parameters import HTTP_ADDRESS, NEW_PASSWORD_FILE, flag, option
 from momo_cli.inputs.typed_values import STDIN, new_password, only_given, read_password_file
 from momo_cli.service.daemon_program import VerbResult, machine_user, run_verb
-from momo_cli.setup import machine, phone, selling
+from momo_cli.setup import machine, phone
 from momo_cli.setup.step import Setup, SetupAnswers, outcome, read_answer_file, setup_answers
 from momo_cli.show.answer import Answer, Cell, Row, dumps, view_of
 from momo_cli.show.terminal import Terminal
@@ -40,10 +40,10 @@ _STEPS: Final[Mapping[str, tuple[str, Callable[[Setup], Row]]]] = {
     "awake": ("Sleep", machine.keep_awake),
     "daemon": ("The daemon", machine.daemon),
     "modem": ("The phone", phone.modem),
-    "number": ("The number", selling.number),
-    "practice": ("A practice payment", selling.practice),
+    "number": ("The number", phone.number),
+    "practice": ("A practice payment", phone.practice),
     "first_payment": ("A test payment of real money", phone.first_payment),
-    "endpoint": ("Webhooks to your program", selling.endpoint),
+    "endpoint": ("Webhooks to your program", phone.endpoint),
     "backup": ("A second copy of backups", machine.backup),
 }
 """Each step by its id; creating the shop is the first one, before these."""
@@ -120,7 +120,19 @@ def setup(
     }  # fmt: skip
     given |= only_given(flags)
     answers = setup_answers(given, tuple(modem or ()), again=again)
-    _become_root(terminal)
+    # Run `sudo momo setup` in place of this process if only root may set up the machine's shop.
+    # Raises: Failure: NOT_PERMITTED without a terminal or without sudo.
+    try:
+        machine_user(terminal, "setup")
+    except Failure as failure:
+        sudo = shutil.which("sudo", path=terminal.located.environ.get("PATH"))
+        if failure.code != ErrorCode.NOT_PERMITTED or sudo is None or not terminal.can_ask():
+            own = "momo --profile own setup"
+            failure.next = (*failure.next, own)
+            raise
+        terminal.note(f"momo serves this whole machine, so its setup needs root: {failure.next[0]}")
+        terminal.stderr.flush()
+        os.execv(sudo, ["sudo", "momo", *sys.argv[1:]])  # noqa: S606  # the same command, as root
     exists = os.path.exists(terminal.located.places.database)  # noqa: PTH110  # no pathlib needed
     new = not exists and not check
     seen = terminal.on_screen or terminal.flags.output is not None
@@ -269,25 +281,6 @@ def _forget_unshown(home: str) -> None:
     """Note that the keys were shown, now that the output was written."""
     with contextlib.suppress(OSError):
         os.unlink(f"{home}/{UNSHOWN_NAME}")  # noqa: PTH108  # no pathlib needed
-
-
-def _become_root(terminal: Terminal) -> None:
-    """Run `sudo momo setup` in place of this process if only root may set up the machine's shop.
-
-    Raises:
-        Failure: NOT_PERMITTED without a terminal or without sudo.
-    """
-    try:
-        machine_user(terminal, "setup")
-    except Failure as failure:
-        sudo = shutil.which("sudo", path=terminal.located.environ.get("PATH"))
-        if failure.code != ErrorCode.NOT_PERMITTED or sudo is None or not terminal.can_ask():
-            own = "momo --profile own setup"
-            failure.next = (*failure.next, own)
-            raise
-        terminal.note(f"momo serves this whole machine, so its setup needs root: {failure.next[0]}")
-        terminal.stderr.flush()
-        os.execv(sudo, ["sudo", "momo", *sys.argv[1:]])  # noqa: S606  # the same command, as root
 
 
 def _create(

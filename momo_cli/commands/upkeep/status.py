@@ -13,7 +13,7 @@ from momo_cli.inputs.parameters import WATCH, argument, flag, option
 from momo_cli.inputs.typed_values import owners_password
 from momo_cli.service.daemon_program import run_verb
 from momo_cli.show.answer import Answer, Cell, Row, dumps, made, view_of
-from momo_cli.show.repeat import parse_interval, repeat_answer
+from momo_cli.show.render import parse_interval, repeat_answer
 from momo_cli.show.terminal import Terminal
 from momo_cli.show.words import ago, counted, money, phone, size, styled, unaccounted_text, uptime
 from momo_cli.socket.client import Client
@@ -62,7 +62,6 @@ def status(
         momo status
         momo status --watch
         momo status --fail-if-unhealthy --quiet
-        momo status --get data.queue.pending
     """
     look = partial(_look, client, fail_if_unhealthy=fail_if_unhealthy)
     return repeat_answer(look, client, terminal, VIEW, parse_interval(watch))
@@ -291,7 +290,6 @@ def list_(
 
     Examples:
         momo notices list
-        momo notices list --all --json
     """
     reply = client.get(Path.LOCAL_NOTICES, all="1" if every else None, limit=limit)
     rows, failed = reply.data or [], at(reply.body, "meta.not_sent")
@@ -397,7 +395,6 @@ def password(
 
     Examples:
         momo notices password
-        momo notices password --password-file mail.pw
         momo notices password --forget
     """
     question = "The mail account's password: "
@@ -449,10 +446,8 @@ def doctor(
 
     Examples:
         momo doctor
-        momo doctor --all
         momo doctor modem
         momo doctor db ledger --strict --quiet
-        momo doctor permissions --fix
         momo doctor ledger --deep
         momo doctor --bundle momo-doctor.tar.gz
     """
@@ -552,7 +547,6 @@ def upgrade_check(client: Client, terminal: Terminal) -> Answer:
 
     Examples:
         momo daemon upgrade-check
-        momo daemon upgrade-check --get data.state
     """
     if not is_set_up(terminal.located.places):
         raise Failure(ErrorCode.NOT_SET_UP)

@@ -56,7 +56,6 @@ def list_(
     Examples:
         momo dead-letters list
         momo dead-letters list --fail-if-any --quiet
-        momo dead-letters list -o csv --fields id,cause,last_status_code,transaction_id
     """
     reply = client.get(
         Path.DEAD_LETTERS,
@@ -91,7 +90,6 @@ def show(
     """It shows the cause, and the webhook that was not delivered.
 
     Examples:
-        momo dead-letters show 7d0f8e0a-1b2c-4d5e-8f90-a1b2c3d4e5f6
         momo dead-letters show 7d0f8e0a-1b2c-4d5e-8f90-a1b2c3d4e5f6 --payload
     """
     reply = client.get(path_of(Path.DEAD_LETTER, id=id_of(client, DEAD_LETTERS, letter)))
@@ -172,7 +170,6 @@ def replay(
     Examples:
         momo dead-letters replay 7d0f8e0a-1b2c-4d5e-8f90-a1b2c3d4e5f6
         momo dead-letters replay --all --endpoint b91f0c1e-7d2b-4c3d-9e4f-0123456789ab
-        momo dead-letters replay --all --reason timeout --yes
         momo dead-letters list -o id | momo dead-letters replay -
     """
     if bool(ids) == every:
@@ -393,7 +390,6 @@ def replay_window(
 
     Examples:
         momo replay --endpoint shop.example --from today --to now
-        momo replay --endpoint b91f0c1e-7d2b-4c3d-9e4f-0123456789ab --from 25h --to now --quiet
         momo replay --endpoint b91f0c1e-7d2b-4c3d-9e4f-0123456789ab --from 60d --to now --chunk --yes
         momo replay --gap --endpoint shop.example
         momo replay --gap --endpoint shop.example --from 7d --quiet || echo look

@@ -96,8 +96,6 @@ def list_(
 
     Examples:
         momo deliveries list
-        momo deliveries list --event expired
-        momo deliveries list --sandbox
         momo deliveries list --status failed --fail-if-any --quiet
         momo deliveries list --all -o csv --fields webhook_id,status,response_status_code
     """
@@ -162,7 +160,6 @@ def watch(
     Examples:
         momo deliveries watch
         momo deliveries watch --endpoint 6f1c0f2e-3a55-4a83-9d0c-0b6f8f0f3f11 --status failed
-        momo deliveries watch --json --since-event 4120
     """
     status = _checked(status)
     of_endpoint = None if endpoint is None else endpoint_id(client, endpoint)
@@ -235,9 +232,7 @@ def show(
     """It shows the endpoint, the response and the next attempt.
 
     Examples:
-        momo deliveries show 4c6f8e0a-1b2c-4d5e-8f90-a1b2c3d4e5f6
         momo deliveries show 4c6f8e0a-1b2c-4d5e-8f90-a1b2c3d4e5f6 --payload --attempts
-        momo deliveries show 4c6f8e0a-1b2c-4d5e-8f90-a1b2c3d4e5f6 --get data.payload
     """
     delivery = id_of(client, DELIVERIES, delivery)
     reply = client.get(path_of(Path.DELIVERY, id=delivery))
@@ -264,7 +259,6 @@ def attempts(
 
     Examples:
         momo deliveries attempts 4c6f8e0a-1b2c-4d5e-8f90-a1b2c3d4e5f6
-        momo deliveries attempts 4c6f8e0a-1b2c-4d5e-8f90-a1b2c3d4e5f6 -o csv
     """
     path = path_of(Path.DELIVERY_ATTEMPTS, id=id_of(client, DELIVERIES, delivery))
     reply = client.get(path, limit=limit, offset=offset)
@@ -297,7 +291,6 @@ def redeliver(
     --dry-run nothing is sent. Exit 9: some were refused.
 
     Examples:
-        momo deliveries redeliver 4c6f8e0a-1b2c-4d5e-8f90-a1b2c3d4e5f6
         momo deliveries redeliver --failed --endpoint b91f0c1e-7d2b-4c3d-9e4f-0123456789ab --dry-run
         momo deliveries list --status failed -o id | momo deliveries redeliver -
     """
@@ -360,7 +353,6 @@ def curl(
     sends nothing, and its log of the delivery does not change.
 
     Examples:
-        momo deliveries curl 4c6f8e0a-1b2c-4d5e-8f90-a1b2c3d4e5f6
         momo deliveries curl 4c6f8e0a-1b2c-4d5e-8f90-a1b2c3d4e5f6 --url http://127.0.0.1:3000/hook | sh
     """
     path = path_of(Path.LOCAL_DELIVERY_SIGNED, id=id_of(client, DELIVERIES, delivery))

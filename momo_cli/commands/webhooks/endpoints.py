@@ -3,7 +3,8 @@
 import contextlib
 import re
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final
 from urllib.parse import urlsplit
 
@@ -11,16 +12,332 @@ from daemon.wire import EventKind, Path
 from momo_cli import exit_codes
 from momo_cli.errors import Failure, exit_code_of, row_for, usage
 from momo_cli.frame.command import command
-from momo_cli.inputs.ids import endpoint_id, endpoint_name, endpoint_word
+from momo_cli.inputs.ids import endpoint_id, endpoint_name, endpoint_word, rule_id
 from momo_cli.inputs.parameters import LABEL, PASSWORD_FILE, SECRET_FILE, argument, flag, option
-from momo_cli.inputs.typed_values import only_given, owners_password, read_text
+from momo_cli.inputs.typed_values import only_given, owners_password, read_json, read_text
 from momo_cli.inputs.typed_values import secret_file as keep_in
-from momo_cli.show.answer import Answer, Cell, Head, Row, dumps, view_of, with_status
+from momo_cli.show.answer import Answer, Cell, Head, Row, dumps, fields, view_of, with_status
 from momo_cli.show.terminal import Terminal
-from momo_cli.show.words import ago, clock, counted
+from momo_cli.show.words import ago, clock, counted, money
 from momo_cli.socket.client import Client, Reply, path_of
 from momo_cli.text import at, clean, warnings_of
-from momo_cli.views.rules import read_expression
+from parsers.pasted import plain_amount
+
+OPERATORS: Final = {
+    "=": "$eq",
+    "!=": "$neq",
+    ">": "$gt",
+    ">=": "$gte",
+    "<": "$lt",
+    "<=": "$lte",
+    "in": "$in",
+    "startswith": "$startsWith",
+    "endswith": "$endsWith",
+    "contains": "$contains",
+}
+"""The typed operators and those of the API; VALUE of `in` is a list with commas."""
+
+RULE_FIELDS: Final = fields("id endpoint_id name position enabled filter created_at updated_at")
+RULE_VIEW: Final = view_of(*RULE_FIELDS)
+"""The view of one rule, which is shown as lines instead of a table."""
+CLAIMS_VIEW: Final = view_of(
+    "endpoint_id url claims claimed_by rule_id catch_all reason", id="endpoint_id"
+)
+
+
+def read_filter(text: str | None, words: Sequence[str]) -> Any:
+    """Return the filter of `--filter`, or of `FIELD OP VALUE...` joined by AND; None if neither was given.
+
+    The conditions may be one argument, as `read_expression` takes it.
+
+    Raises:
+        Failure: USAGE, if both were given, the words are not triples, or an operator is unknown.
+    """
+    if text is not None and words:
+        raise usage("give --filter or FIELD OP VALUE, not both")
+    if text is not None:
+        return read_json(text, "--filter")
+    if not words:
+        return None
+    return read_expression(words[0], "conditions") if len(words) == 1 else _conditions(words)
+
+
+def _conditions(words: Sequence[str]) -> Any:
+    if len(words) % 3:
+        raise usage(
+            f"{' '.join(words)}: conditions are FIELD OP VALUE, such as amount '>=' 50; "
+            "quote the characters < and > for the shell"
+        )
+    found: dict[str, Any] = {}
+    rest: list[dict[str, Any]] = []
+    for name, typed, value in zip(words[::3], words[1::3], words[2::3], strict=True):
+        operator = OPERATORS.get(typed.lower())
+        if operator is None:
+            raise usage(f"{typed} is not an operator; use one of {' '.join(OPERATORS)}")
+        wanted: Any = plain_amount(value) if name == "amount" else value
+        if operator == "$in":
+            wanted = [each.strip() for each in value.split(",")]
+        conditions = found.setdefault(name, {})
+        if operator in conditions:
+            rest.append({name: {operator: wanted}})
+        else:
+            conditions[operator] = wanted
+    return {**found, "$and": rest} if rest else found
+
+
+def read_expression(text: str, flag: str) -> Any:
+    """Return the filter in one argument (`FIELD OP VALUE...`, a JSON object, or `@FILE`), or fail as `read_filter`."""
+    if text.lstrip().startswith(("{", "@")):
+        return read_json(text.strip(), flag)
+    try:
+        words = shlex.split(text)
+    except ValueError as error:
+        raise usage(f"{flag} {text}: {str(error).lower()}") from None
+    if not words:
+        example = f"{flag} 'amount >= 50'"
+        raise usage(f"{flag}: give the payments that the rule claims, such as {example}")
+    return _conditions(words)
+
+
+def rule_lines(row: Row, terminal: Terminal) -> list[str]:
+    """Return the lines of one rule."""
+    on = row.get("enabled") is True
+    mark = terminal.style("✓ on", "green") if on else terminal.style("! off", "yellow")
+    return [
+        f"{mark}  {clean(row.get('name')) or '(no name)'}",
+        f"  id        {clean(row.get('id'))}",
+        f"  position  {row.get('position')}",
+        f"  claims    {clean(dumps(row.get('filter')))}",
+    ]
+
+
+def claim_lines(endpoints: Iterable[Row], terminal: Terminal) -> list[str]:
+    """Return for each endpoint whether it gets a payment and why: each rule, each comparison, and the actual value."""
+    lines = []
+    for endpoint in endpoints:
+        gets = endpoint.get("claims") is True
+        mark = terminal.style("✓ gets it", "green") if gets else terminal.style("· does not", "dim")
+        paused = "" if endpoint.get("is_active") else "  (paused: its delivery waits)"
+        lines.append(f"{mark}  {clean(endpoint.get('url'))}{paused}")
+        lines.append(f"  {clean(endpoint.get('reason'))}")
+        for rule in endpoint.get("rules") or []:
+            name = clean(rule.get("name")) or f"no. {rule.get('position')}"
+            verdict = "matches" if rule.get("matched") else "does not match"
+            if not rule.get("enabled"):
+                verdict += ", but is off"
+            found = [f"  rule {name}: {verdict}"]
+            for clause in rule.get("clauses") or []:
+                holds = clause.get("matched") is True
+                sign = terminal.tick if holds else terminal.style("✗", "red")
+                seen = (
+                    "unknown"
+                    if clause.get("actual") is None
+                    else clean(dumps(clause.get("actual")))
+                )
+                wanted = clean(dumps(clause.get("expected")))
+                found.append(f"    {sign} {clean(clause.get('path'))} {wanted}: it is {seen}")
+            lines += found
+    return lines
+
+
+_RULES_VIEW: Final = view_of(
+    *RULE_FIELDS,
+    Head("NO.", lambda row, _: str(row.get("position")), right=True),
+    Head("NAME", lambda row, _: clean(row.get("name")) or "—"),
+    Head("STATE", lambda row, _: "on" if row.get("enabled") else "off"),
+    Head("CLAIMS", lambda row, _: clean(dumps(row.get("filter")))),
+    Head("ID", lambda row, _: clean(row.get("id")), cut=True),
+)
+
+_NONE: Final = "No endpoint gets it: it is stored, and can be replayed."
+_TAKES_ALL: Final = "still takes every payment"
+"""In the daemon's warning about an endpoint whose rules do not narrow what it gets."""
+_ENDPOINT_RULE = argument("ENDPOINT", "Its id, label or host.")
+_RULE = argument("RULE", "Its id, name or number.")
+_CONDITIONS = argument("[FIELD OP VALUE]...", "The payments that match.", default=None)
+_FILTER = option("--filter", "JSON|@FILE", "The same in JSON.")
+
+
+@command("endpoints rules list", view=_RULES_VIEW)
+def list_rules(client: Client, terminal: Terminal, endpoint: str = _ENDPOINT_RULE) -> Answer:
+    """They are tried in this order; the first rule that matches takes a payment.
+
+    Examples:
+        momo endpoints rules list b91f0c1e-7d2b-4c3d-9e4f-0123456789ab
+    """
+    endpoint = endpoint_id(client, endpoint)
+    reply = client.get(path_of(Path.RULES, id=endpoint))
+    return Answer(
+        *reply.parts,
+        empty="No rules: it gets payments that match no rule, if its catch_all is on.",
+        next=[]
+        if reply.data
+        else [
+            f"momo endpoints rules add {endpoint_word(client, terminal, endpoint)} amount '>=' 50"
+        ],
+    )
+
+
+@command("endpoints rules add", view=RULE_VIEW)
+def add_rule(
+    client: Client,
+    terminal: Terminal,
+    endpoint: str = _ENDPOINT_RULE,
+    conditions: list[str] | None = _CONDITIONS,
+    filter_: str | None = _FILTER,
+    name: str = option("A label.", default=""),
+    position: int | None = option("Its place; default: the last.", min=0),
+    off: bool = flag("Add it switched off."),
+) -> Answer:
+    """The endpoint gets the payments that match the rule, and while its catch_all is on, also those that match no rule.
+
+    Conditions are joined by AND: FIELD OP VALUE, with OP one of = != > >= < <= in startswith endswith contains. VALUE
+    of `in` is a list with commas. They may be one argument in quotes. Other filters are written in JSON, with --filter.
+
+    Examples:
+        momo endpoints rules add b91f0c1e-7d2b-4c3d-9e4f-0123456789ab amount '>=' 50
+        momo endpoints rules add shop.example --name rents 'telco.reference_text startswith RENT'
+        momo endpoints rules add b91f0c1e-7d2b-4c3d-9e4f-0123456789ab --filter '{"late": true}'
+    """
+    found = read_filter(filter_, conditions or ())
+    if found is None:
+        raise usage("name the payments that match: FIELD OP VALUE, or --filter")
+    given = {"filter": found, "enabled": not off, "name": name or None, "position": position}
+    endpoint = endpoint_id(client, endpoint)
+    reply = client.call("POST", path_of(Path.RULES, id=endpoint), body=only_given(given))
+    return _changed(client, terminal, reply, endpoint, rule_lines(reply.data, terminal))
+
+
+@command("endpoints rules update", view=RULE_VIEW)
+def update_rule(
+    client: Client,
+    terminal: Terminal,
+    endpoint: str = _ENDPOINT_RULE,
+    rule: str = _RULE,
+    conditions: list[str] | None = _CONDITIONS,
+    filter_: str | None = _FILTER,
+    name: str | None = LABEL,
+    position: int | None = option("Its place.", min=0),
+    enabled: bool | None = option("Switch it on or off."),
+) -> Answer:
+    """Payments that were sent by the rule stay where they are; the change is for later payments.
+
+    Examples:
+        momo endpoints rules update shop.example 6d3c0c1e-7d2b-4c3d-9e4f-0123456789ab amount '>=' 100
+    """
+    found = read_filter(filter_, conditions or ())
+    given = {"filter": found, "name": name, "position": position, "enabled": enabled}
+    body = only_given(given)
+    if not body:
+        raise usage("name a change: FIELD OP VALUE, --filter, --name, --position, --enabled")
+    endpoint = endpoint_id(client, endpoint)
+    rule = rule_id(client, endpoint, rule)
+    reply = client.call("PUT", path_of(Path.RULE, id=endpoint, rule_id=rule), body=body)
+    return _changed(client, terminal, reply, endpoint, rule_lines(reply.data, terminal))
+
+
+@command("endpoints rules remove", view=view_of("id deleted"))
+def remove(
+    client: Client, terminal: Terminal, endpoint: str = _ENDPOINT_RULE, rule: str = _RULE
+) -> Answer:
+    """Payments that were sent by the rule stay where they are.
+
+    Examples:
+        momo endpoints rules remove shop.example 1
+    """
+    endpoint = endpoint_id(client, endpoint)
+    rule = rule_id(client, endpoint, rule)
+    reply = client.call("DELETE", path_of(Path.RULE, id=endpoint, rule_id=rule))
+    answer = _changed(client, terminal, reply, endpoint, [f"{terminal.tick} Removed."])
+    return replace(answer, rows=[{"id": rule, "deleted": True}])
+
+
+def _changed(
+    client: Client, terminal: Terminal, reply: Reply, endpoint: str, lines: list[str]
+) -> Answer:
+    """Return the answer to a change of one rule of an endpoint."""
+    name, notes = endpoint_word(client, terminal, endpoint), warnings_of(reply.body)
+    following = [f"momo endpoints rules list {name}"]
+    if any(_TAKES_ALL in note for note in notes):
+        following.append(f"momo endpoints update {name} --no-catch-all")
+    return Answer(*reply.parts, lines=lines, notes=notes, next=following)
+
+
+@command("endpoints rules test", view=CLAIMS_VIEW)
+def try_(
+    client: Client,
+    terminal: Terminal,
+    sample: str = option("JSON|@FILE", "The payment, as in a webhook.", default=...),
+    conditions: list[str] | None = argument(
+        "[FIELD OP VALUE]...", "Also test these.", default=None
+    ),
+    filter_: str | None = _FILTER,
+) -> Answer:
+    """The reasons are shown too. Nothing is sent or stored. The sample is the `data` of a webhook, whole or in part, or a
+    whole webhook. With --filter or FIELD OP VALUE the answer also says whether that filter matches.
+
+    Examples:
+        momo endpoints rules test --sample '{"amount": "12.50", "telco": {"provider": "mtn"}}'
+        momo endpoints rules test --sample @webhook.json amount '>=' 50
+    """
+    given = {
+        "sample": read_json(sample, "--sample"),
+        "filter": read_filter(filter_, conditions or ()),
+        "is_sandbox": client.sandbox or None,
+    }
+    reply = client.call("POST", Path.RULES_TEST, body=only_given(given))
+    lines = claim_lines(reply.data.get("endpoints") or [], terminal)
+    if not reply.data.get("claims"):
+        lines.append(_NONE)
+    tried = reply.data.get("filter")
+    if tried is not None:
+        lines.insert(0, f"The filter {'matches' if tried.get('matched') else 'does not match'}.")
+    return Answer(
+        reply.text,
+        reply.data.get("endpoints") or [],
+        lines=lines,
+        notes=warnings_of(reply.body),
+        next=["momo endpoints list"],
+    )
+
+
+@command("tx routes", view=CLAIMS_VIEW)
+def explain(
+    client: Client,
+    terminal: Terminal,
+    transaction: str = argument("REF", "Its reference, or the transaction_id of a webhook."),
+    today: bool = flag("Use the rules of today."),
+) -> Answer:
+    """It lists each endpoint, each rule, each comparison and the value compared, by the rules at the time of the payment;
+    with --today, by the rules of today, as a replay would.
+
+    Examples:
+        momo tx routes svc_trx_0123456789abcdef0123456789abcdef --today
+    """
+    reply = client.get(path_of(Path.ROUTING, id=transaction.strip()))
+    data = reply.data
+    paid = data.get("payment")
+    reference = clean(data.get("reference"))
+    if paid is None:
+        nothing = ["The transaction has no payment yet: nothing was sent."]
+        return Answer(reply.text, lines=nothing, next=[f"momo tx show {reference}"])
+    lines = [f"{money(paid.get('amount'), paid.get('currency'))}  {reference}"]
+    decisions = [data["today"]] if today else data.get("decisions") or []
+    for each in decisions:
+        when = "by the rules of today" if today else clock(each.get("decided_at"), terminal)
+        lines.append(f"{when}: {each.get('claims')} of {len(each['endpoints'])} get it")
+        lines += claim_lines(each["endpoints"], terminal)
+        if not each.get("claims"):
+            lines.append(_NONE)
+    if not decisions:
+        lines.append("It was not sent: it was rejected, or is older than its line.")
+    return Answer(
+        reply.text,
+        decisions[-1]["endpoints"] if decisions else [],
+        lines=lines,
+        next=[f"momo tx show {reference}"],
+    )
+
 
 _FIELDS: Final = (
     "id url description is_active is_sandbox auto_paused_at last_success_at last_failure_at",
@@ -95,12 +412,10 @@ def add(
     Examples:
         momo endpoints add https://shop.example/hook
         momo endpoints add https://shop.example/hook --secret-file hook.secret --quiet
-        momo endpoints add https://test.shop.example/hook --sandbox --json
         momo endpoints add https://rents.example/hook --rule 'telco.reference_text startswith RENT' --no-catch-all
         momo endpoints add https://shop.example/hook --event transaction.forwarded --event transaction.reversed
         momo endpoints add https://shop.example/hook --send-header 'Authorization: Bearer 7f3a'
         momo endpoints add exec:/usr/local/bin/book-payment
-        momo endpoints add spool:/var/spool/payments
     """
     given: dict[str, Any] = {
         "url": url, "description": description, "is_sandbox": client.sandbox or None, "catch_all": catch_all,
@@ -215,7 +530,6 @@ def list_(client: Client, terminal: Terminal) -> Answer:
 
     Examples:
         momo endpoints list
-        momo endpoints list --fields id,url,is_active -o csv
     """
     reply = client.get(Path.ENDPOINTS)
     rows = reply.data or []
@@ -268,7 +582,6 @@ def update(
     Examples:
         momo endpoints update b91f0c1e-7d2b-4c3d-9e4f-0123456789ab --url https://shop.example/new
         momo endpoints update b91f0c1e-7d2b-4c3d-9e4f-0123456789ab --no-catch-all
-        momo endpoints update b91f0c1e-7d2b-4c3d-9e4f-0123456789ab --event transaction.forwarded
     """
     given: dict[str, Any] = {
         "url": url, "description": description, "catch_all": catch_all, "include_raw": include_raw,
@@ -329,7 +642,6 @@ def delete(
     it with --confirm, or use --yes. Exit 10: not confirmed.
 
     Examples:
-        momo endpoints delete b91f0c1e-7d2b-4c3d-9e4f-0123456789ab
         momo endpoints delete b91f0c1e-7d2b-4c3d-9e4f-0123456789ab --confirm shop.example
     """
     endpoint = endpoint_id(client, endpoint)
@@ -380,7 +692,6 @@ def send_test(
 
     Examples:
         momo endpoints test b91f0c1e-7d2b-4c3d-9e4f-0123456789ab
-        momo endpoints test b91f0c1e-7d2b-4c3d-9e4f-0123456789ab --json
     """
     found = _SIZE.fullmatch(body_max)
     if found is None:

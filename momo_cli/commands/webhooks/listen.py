@@ -50,7 +50,6 @@ def listen(
     Examples:
         momo listen --forward-to http://127.0.0.1:3000/hook
         momo listen --forward-to http://127.0.0.1:3000/hook --fail 503,503,200 --dup
-        momo listen --forward-to http://127.0.0.1:3000/hook --secret-file hook.secret --slow 20
         momo listen --print
     """
     if forward_to is None and not print_:

@@ -11,7 +11,7 @@ import pytest
 
 from daemon import wire
 from momo_cli.commands.books.export import COLUMNS
-from momo_cli.show.spreadsheet import csv_cell
+from momo_cli.show.render import csv_cell
 from tests.cli import samples
 from tests.cli.conftest import Momo
 from tests.fakes.each import each

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from daemon import wire
-from momo_cli.commands.payments.init import FILE, KEPT
+from momo_cli.commands.payments.transactions import FILE, KEPT
 from tests.cli import samples
 from tests.cli.conftest import Momo, Shop
 from tests.fakes.fake_api import Asked, FakeApi, Says

@@ -125,7 +125,7 @@ def test_a_wrong_password_says_how_many_attempts_are_left(doubtful: FakeApi, mom
     assert ran.code == 4
     assert ran.err == (
         "error: the password is wrong  [INVALID_PASSWORD]\n"
-        "    3 tries are left in the next 15 minutes.\n"
+        "    attempts remaining 3\n"
         f"  next:  momo review approve {ID}\n"
     )
     doubtful.on("POST", f"{ONE}/approve", refusal(429, "TOO_MANY_ATTEMPTS", retry_after=600))

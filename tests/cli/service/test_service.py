@@ -4,7 +4,6 @@ import json
 import os
 import shlex
 import shutil
-import stat
 import subprocess
 import sys
 from pathlib import Path
@@ -317,26 +316,6 @@ def test_the_journal_is_shown_by_its_own_program(
     assert seen == [
         ["journalctl", "--user", "--unit=momo.service", "--no-pager", "-n20", "-f"],
     ]
-
-
-def test_mac_gets_an_agent_that_says_it_is_untried(
-    machine: Machine, shop: Shop, momo: Momo, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    monkeypatch.setattr("sys.platform", "darwin")
-    import plistlib
-
-    text = momo("daemon", "install", "--print").out
-    agent = plistlib.loads(text.encode())
-    assert agent["ProgramArguments"] == system.python_argv("daemon", "run")
-    assert agent["EnvironmentVariables"] == {"MOMO_HOME": str(shop.home)}
-    assert "Untested" in text
-    launchctl = tmp_path / "machine" / "launchctl"
-    launchctl.write_text("#!/bin/sh\n")
-    launchctl.chmod(0o755)
-    ran = momo("daemon", "install", "--yes", "--json")
-    assert ran.code == 0, ran.err
-    (written,) = (tmp_path / "machine").rglob("*.plist")
-    assert stat.S_IMODE(written.stat().st_mode) == 0o600
 
 
 def test_system_service_that_could_not_see_its_program_is_refused(

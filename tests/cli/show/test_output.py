@@ -194,7 +194,7 @@ def test_help_of_a_command_both_ways_round(momo: Momo) -> None:
 
 
 def test_a_group_without_a_list_shows_its_help_and_exits_2(momo: Momo) -> None:
-    assert momo().code == momo("daemon").code == 2
+    assert momo().code == momo("data").code == 2
     assert momo().out == momo("--help").out
 
 

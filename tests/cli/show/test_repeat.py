@@ -14,7 +14,7 @@ from momo_cli import system
 from momo_cli.commands.upkeep import status
 from momo_cli.flags import Flags, Output
 from momo_cli.show.answer import Answer
-from momo_cli.show.repeat import repeat_answer
+from momo_cli.show.render import repeat_answer
 from momo_cli.show.terminal import Terminal, open_terminal
 from momo_cli.socket.client import Client
 from tests.cli import samples

@@ -41,7 +41,6 @@ def _scripted(api: FakeApi) -> None:
         "completion zsh",
         "daemon install --print",
         "messages templates learn marked.txt --name receipt_2027 --network mtn",
-        "help all --markdown",
     ],
 )
 def test_it_is_the_same_on_a_narrow_terminal_as_in_a_pipe(line: str, momo: Momo) -> None:

@@ -221,7 +221,7 @@ def test_an_answer_outside_the_protocol_is_told_and_not_asked_for_again(
         ran = momo("lines")
         assert len(asked) == 1
     assert ran.code == 7
-    assert "is not a momo daemon (it answers '220 mail.example ESMTP'" in ran.err
+    assert "is not a momo daemon (its answer is not HTTP/1.1)" in ran.err
 
 
 def test_a_stream_that_breaks_off_ends_after_its_last_whole_event(shop: Shop) -> None:
