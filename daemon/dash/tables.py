@@ -66,8 +66,8 @@ PAGES: Final[tuple[Page, ...]] = (
     Page("/dash/messages/{id}", "message", READERS, messages.show_one, "momo messages show {id} --show-body"),
     # Books
     Page("/dash/day", "day_sheet", READERS, day.show, "momo today --by hour", menu="main", live=("now",)),
-    Page("/dash/shifts", "shifts", EVERYBODY, shifts.show_list, "momo shift list", menu="books", menu_roles=READERS, live=("now",)),
-    Page("/dash/shifts/{id}", "shift", EVERYBODY, shifts.show_one, "momo shift show {id}", live=("now",)),
+    Page("/dash/shifts", "shifts", EVERYBODY, shifts.show_list, "momo users shift list", menu="books", menu_roles=READERS, live=("now",)),
+    Page("/dash/shifts/{id}", "shift", EVERYBODY, shifts.show_one, "momo users shift show {id}", live=("now",)),
     Page("/dash/statement", "statement", MANAGERS, statement.show, "momo data statement FILE.csv --line NUMBER", menu="books"),
     # Upkeep
     Page("/dash/shop", "menu_shop", READERS, menus.show_shop, "momo status", menu="main"),
@@ -145,8 +145,8 @@ ACTIONS: Final[tuple[Action, ...]] = (
     Action("/dash/dead-letters/{id}/dismiss", Op.RESEND, deliveries.dismiss, "momo dead-letters dismiss {id}"),
     Action("/dash/replay", Op.RESEND, replay.start, "momo replay --endpoint ID --from TIME"),
     Action("/dash/day/mail", Op.MAIL_REPORT, day.mail, "momo report --yesterday --mail ADDRESS"),
-    Action("/dash/shifts", Op.KEEP_SHIFT, shifts.begin, "momo shift open"),
-    Action("/dash/shifts/{id}/close", Op.KEEP_SHIFT, shifts.end, "momo shift close {id}"),
+    Action("/dash/shifts", Op.KEEP_SHIFT, shifts.begin, "momo users shift open"),
+    Action("/dash/shifts/{id}/close", Op.KEEP_SHIFT, shifts.end, "momo users shift close {id}"),
     Action("/dash/statement", Op.COMPARE_STATEMENT, statement.compare, "momo data statement FILE.csv --line NUMBER"),
     Action("/dash/first/shop", Op.MANAGE_USERS, first_run.begin, "momo users password"),
     Action("/dash/users", Op.MANAGE_USERS, users.add, "momo users add NAME ROLE"),

@@ -410,17 +410,20 @@ CASES = {
         DOES,
     ),
     "keys list": Case(("keys", "list"), ("GET", wire.Path.KEYS), ok([samples.KEY]), ok([])),
-    "shift list": Case(
-        ("shift", "list"), ("GET", wire.Path.LOCAL_SHIFTS), ok([samples.SHIFT]), ok([])
+    "users shift list": Case(
+        ("users", "shift", "list"), ("GET", wire.Path.LOCAL_SHIFTS), ok([samples.SHIFT]), ok([])
     ),
-    "shift show": Case(
-        ("shift", "show", "7"), ("GET", "/local/v1/shifts/7"), ok(samples.SHIFT), ONE_THING
+    "users shift show": Case(
+        ("users", "shift", "show", "7"), ("GET", "/local/v1/shifts/7"), ok(samples.SHIFT), ONE_THING
     ),
-    "shift open": Case(
-        ("shift", "open"), ("POST", wire.Path.LOCAL_SHIFTS), ok(samples.SHIFT), DOES
+    "users shift open": Case(
+        ("users", "shift", "open"), ("POST", wire.Path.LOCAL_SHIFTS), ok(samples.SHIFT), DOES
     ),
-    "shift close": Case(
-        ("shift", "close"), ("POST", "/local/v1/shifts/mine/close"), ok(samples.SHIFT), DOES
+    "users shift close": Case(
+        ("users", "shift", "close"),
+        ("POST", "/local/v1/shifts/mine/close"),
+        ok(samples.SHIFT),
+        DOES,
     ),
     "users list": Case(
         ("users", "list"),

@@ -504,53 +504,56 @@ _VIEW: Final = view_of(
 )
 
 
-@command("shift list", view=_VIEW)
+@command("users shift list", view=_VIEW)
 def list_(
     client: Client, before: int | None = option("ID", "Those before this one.", min=1)
 ) -> Answer:
     """The newest come first, 50 at a time.
 
     Examples:
-        momo shift list
-        momo shift list --before 51
+        momo users shift list
+        momo users shift list --before 51
     """
     reply = client.get(Path.LOCAL_SHIFTS, before=before)
-    return Answer(*reply.parts, empty="No shifts.", next=["momo shift open"])
+    return Answer(*reply.parts, empty="No shifts.", next=["momo users shift open"])
 
 
-@command("shift show", view=_VIEW)
+@command("users shift show", view=_VIEW)
 def show(client: Client, terminal: Terminal, shift: str = _SHIFT) -> Answer:
     """Made are the orders that this person made, paid those of them that were paid in this time, settled what this person
     ended: the rest that came, in cash or by a payment, what was waived, change given back. --quiet prints nothing.
 
     Examples:
-        momo shift show
-        momo shift show 7
+        momo users shift show
+        momo users shift show 7
     """
     reply = client.get(path_of(Path.LOCAL_SHIFT, shift_id=shift))
     return Answer(reply.text, [reply.data], lines=_lines(reply.data, terminal))
 
 
-@command("shift open", view=_VIEW)
+@command("users shift open", view=_VIEW)
 def open_(client: Client, terminal: Terminal) -> Answer:
     """One that is open goes on: a person has one open shift.
 
     Examples:
-        momo shift open
+        momo users shift open
     """
     reply = client.call("POST", Path.LOCAL_SHIFTS, body={})
     return Answer(
-        reply.text, [reply.data], lines=_lines(reply.data, terminal), next=["momo shift close"]
+        reply.text,
+        [reply.data],
+        lines=_lines(reply.data, terminal),
+        next=["momo users shift close"],
     )
 
 
-@command("shift close", view=_VIEW)
+@command("users shift close", view=_VIEW)
 def close(client: Client, terminal: Terminal, shift: str = _SHIFT) -> Answer:
     """Its sums then end. A closed one stays as it is.
 
     Examples:
-        momo shift close
-        momo shift close 7
+        momo users shift close
+        momo users shift close 7
     """
     reply = client.call("POST", path_of(Path.LOCAL_SHIFT_CLOSE, shift_id=shift), body={})
     return Answer(reply.text, [reply.data], lines=_lines(reply.data, terminal))
