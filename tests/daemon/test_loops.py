@@ -20,11 +20,14 @@ from daemon import app, wire
 from daemon.api.http import listeners
 from daemon.api.http.listeners import Listeners
 from daemon.app import Daemon, RunOptions
+from daemon.core.inputs import Source
 from daemon.core.model import Event
 from daemon.core.upkeep.faults import Faults, fault_json
 from daemon.core.upkeep.notice_rules import notice_for
 from daemon.env import Env
 from daemon.flows.lines import receiving as receiving_flow
+from daemon.flows.payments import review
+from daemon.flows.payments import texts as texts_flow
 from daemon.flows.upkeep import machine
 from daemon.flows.upkeep import notices as notices_flow
 from daemon.loops import (
@@ -36,6 +39,7 @@ from daemon.loops import (
     link,
     message_journal,
     notices,
+    texts,
     watchdog,
     watched_files,
 )
@@ -45,6 +49,8 @@ from daemon.loops import receiving as receiving_loops
 from daemon.loops.connectivity import Connectivity
 from daemon.loops.lines import modems, ports
 from daemon.loops.sources import android, hilink
+from daemon.modem.session.events import SessionSettings
+from daemon.modem.session.session import Session
 from daemon.runtime.config_file import parse_config
 from daemon.runtime.log import Log
 from daemon.runtime.message_journal import MessageJournal
@@ -314,6 +320,53 @@ async def test_api_that_fails_is_answered_again_at_its_address_and_ends_no_loop(
     async with httpx.AsyncClient(transport=transport) as client:
         assert (await client.get("http://localhost/healthz")).status_code == 200
     assert "daemon.works_again" in ran.log.getvalue()
+
+
+async def test_sending_of_sms_that_fails_is_named_counted_and_works_when_the_cause_is_gone(
+    running: Callable[[], Awaitable[Running]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real, left = texts_flow.lease, [float("inf")]
+
+    async def fail(*arguments: Any) -> Any:
+        if left[0] > 0:
+            raise Bug("of 'Ama Mensah'")
+        return await real(*arguments)
+
+    ran = await running()
+    monkeypatch.setattr(texts_flow, "lease", fail)
+    monkeypatch.setattr(texts, "BACK_OFF_S", (SHORT_S,))
+    monkeypatch.setattr(texts, "REREAD_S", SHORT_S)
+    loop = texts.TextLoop(ran.env, Log(ran.log), lambda: Source("8923301", "d", 0), f"texts {PORT}")
+    port: Any = None  # nothing is due, so nothing is handed over
+    sending = asyncio.create_task(loop.run(port, Session(SessionSettings(), 0.0)))
+    await until(lambda: any(f"texts {PORT}" in one and " 5 times" in one for one in ran.problems()))
+    await ran.all_turn()
+    left[0] = 0
+    await until(lambda: not any(f"texts {PORT}" in one for one in ran.problems()))
+    assert "Ama" not in ran.log.getvalue()
+    loop.stop()
+    await sending
+
+
+async def test_command_of_a_hub_that_fails_is_set_aside_and_answered_and_the_loops_go_on(
+    running: Callable[[], Awaitable[Running]], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    async def fail(*_: Any, **__: Any) -> Any:
+        raise Bug("of 'Ama Mensah'")
+
+    ran = await running()
+    await ran.all_turn()
+    monkeypatch.setattr(review, "reject", fail)
+    commands = link.HubCommands(
+        ran.env, wire.places({"MOMO_HOME": str(tmp_path)}, 0, "/tmp"), Log(ran.log)
+    )
+    command = {"id": "c1", "kind": "decide_review", "subject": "s", "body": {"action": "reject"}}
+    for _ in range(2):
+        assert await commands.carry_out(command) == {"done": False, "why": "Bug: of '***'"}
+    [problem] = ran.problems()
+    assert "(hub) fails on a command decide_review" in problem
+    assert "Ama" not in ran.log.getvalue()
+    await ran.all_turn()
 
 
 async def test_notice_that_fails_is_set_aside_and_the_others_are_sent(
