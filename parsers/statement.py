@@ -7,7 +7,7 @@ the names of their columns; for others the caller gives the names. Outgoing entr
 import csv
 import io
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
@@ -74,14 +74,14 @@ class Statement:
     header: tuple[str, ...] = ()
 
 
-def rows_of(text: str) -> list[list[str]]:
-    """Return the rows of a CSV file with cells separated by commas, semicolons or tabs.
+def rows_of(text: str) -> Iterator[list[str]]:
+    """Return the rows of a CSV file with cells separated by commas, semicolons or tabs, one after the other.
 
     Raises:
         csv.Error: It is no CSV.
     """
     delimiter = max(",;\t", key=text[:4096].count)
-    return list(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter))
+    return csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
 
 
 def read_statement(

@@ -60,9 +60,13 @@ def rows_in(data: bytes) -> list[list[str]]:
     if not text.strip():
         raise StatementFileError("empty")
     try:
-        return rows_of(text.replace("\r\n", "\n").replace("\r", "\n"))
+        lines = rows_of(text.replace("\r\n", "\n").replace("\r", "\n"))
+        rows = list(itertools.islice(lines, ROWS_MAX + 1))
     except csv.Error:
         raise StatementFileError("binary") from None
+    if len(rows) > ROWS_MAX:
+        raise StatementFileError("long")
+    return rows
 
 
 def _excel_rows(data: bytes) -> list[list[str]]:

@@ -7,7 +7,9 @@ from contextlib import ExitStack
 
 import pytest
 
-from tests.fakes.real_shop import SOON_S, RealShop, wait_until
+from tests.acceptance.conftest import Scene
+from tests.fakes.real_shop import SOON_S, RealShop, utc_now, wait_until
+from tests.fakes.receipts import mtn_receipts
 
 LIMIT = 512
 HEALTH = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
@@ -22,6 +24,28 @@ def _answer(line: socket.socket) -> tuple[int, dict[str, str], bytes]:
     answer = http.client.HTTPResponse(line, method="GET")
     answer.begin()
     return answer.status, dict(answer.headers), answer.read()
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(120)
+def test_idle_connections_that_take_every_file_the_machine_allows_stop_neither_payments_nor_the_log(
+    scene: Scene,
+) -> None:
+    """Nothing that is needed to take a payment is loaded only then."""
+    shop = scene.shop
+    shop.begin_chain(50_000)
+    shop.start(prefix=("prlimit", "--nofile=256:256"))
+    shop.assign("0244124567")
+    with ExitStack() as lines:
+        for _ in range(300):
+            lines.enter_context(_connect(shop))
+        for receipt in mtn_receipts(2, started=utc_now()):
+            scene.phone.deliver(receipt.pdus)
+        wait_until(lambda: len(shop.rows("SELECT 1 FROM payments")) == 2, 60, "both are payments")
+        wait_until(scene.phone.is_empty, 60, "the SIM is emptied")
+        assert shop.ask("GET", "/local/v1/status")["problems"] == []
+    assert "Traceback" not in shop.said_now()
+    shop.stop()
 
 
 @pytest.mark.slow

@@ -80,6 +80,7 @@ def test_a_file_that_is_no_statement_is_named() -> None:
         "two sheets": why(excel(sheet, sheet)),
         "a bomb": why(bomb),
         "too much": why(excel([["a"]] * (ROWS_MAX + 1))),
+        "too much CSV": why(b"a\n" * (ROWS_MAX + 1)),
     } == {
         "nothing": "empty",
         "blanks": "empty",
@@ -95,6 +96,7 @@ def test_a_file_that_is_no_statement_is_named() -> None:
         "two sheets": "sheets",
         "a bomb": "long",
         "too much": "long",
+        "too much CSV": "long",
     }
 
 

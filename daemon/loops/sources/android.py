@@ -8,6 +8,7 @@ password are known. Repeated messages change nothing: the same message always gi
 import asyncio
 import contextlib
 import hmac
+from collections.abc import Sequence
 from datetime import tzinfo
 from typing import Any, Final
 from zoneinfo import ZoneInfo
@@ -46,6 +47,8 @@ LOOK_S_MAX: Final = 120.0
 """A look may wait for the phone, which has a time limit of 30 s for each day of a gap."""
 PINGS_MISSED: Final = 3
 """Pings that may be missing before the app counts as silent; Android delays them."""
+BATCH_MAX: Final = 64
+"""Messages stored in one commit: a payment of another phone waits for it."""
 POSTS_PER_MIN: Final = 1200
 POSTS_AT_ONCE: Final = 1200
 """After a gap the app posts everything at once; this is ten times the traffic of the busiest shop in an hour."""
@@ -226,26 +229,44 @@ class AndroidSource:
     async def _store(self, post: AppPost) -> PostVerdict:
         if post.kind is not PostKind.MESSAGES:
             return PostVerdict.HEARD if post.kind is PostKind.PING else PostVerdict.IGNORED
-        stored, failed = False, False
+        by_slot: dict[int, list[AppMessage]] = {}
         for message in post.messages:
             slot = self._slot_of(message)
             if slot is None:
                 self._log.info("source.other_sim", source=self.name)
                 await self._tell_other_sim(message.slot)
-                continue
-            try:
-                parts = text_parts(
-                    message.sender, message.text, message.sent_at, storage="app", slot=slot
-                )
-                if not await self._slots[slot].store(self._sources[slot], parts):
-                    return PostVerdict.NOT_NOW
-            except Exception as error:  # noqa: BLE001 -- told and counted; the others must be stored
-                failed |= not await self._set_aside(message, error)
             else:
-                stored = True
-        if failed:
+                by_slot.setdefault(slot, []).append(message)
+        late = False
+        for slot, found in by_slot.items():
+            for start in range(0, len(found), BATCH_MAX):
+                batch = found[start : start + BATCH_MAX]
+                try:
+                    late |= not await self._store_in(slot, batch)
+                except Exception:  # noqa: BLE001 -- each is tried alone, and told if it is the cause
+                    late |= not await self._store_singly(slot, batch)
+        if late:
             return PostVerdict.NOT_NOW
-        return PostVerdict.STORED if stored else PostVerdict.IGNORED
+        return PostVerdict.STORED if by_slot else PostVerdict.IGNORED
+
+    async def _store_in(self, slot: int, messages: Sequence[AppMessage]) -> bool:
+        """Store messages of one SIM in one commit; return whether they are durable."""
+        parts = [
+            part
+            for one in messages
+            for part in text_parts(one.sender, one.text, one.sent_at, storage="app", slot=slot)
+        ]
+        return await self._slots[slot].store(self._sources[slot], parts)
+
+    async def _store_singly(self, slot: int, messages: Sequence[AppMessage]) -> bool:
+        """Store messages one by one; return whether each is durable or set aside."""
+        durable = True
+        for one in messages:
+            try:
+                durable &= await self._store_in(slot, [one])
+            except Exception as error:  # noqa: BLE001 -- told and counted; the others must be stored
+                durable &= await self._set_aside(one, error)
+        return durable
 
     async def _set_aside(self, message: AppMessage, error: Exception) -> bool:
         """Note a message on which storing fails by a bug; return whether it is set aside, at the second time.

@@ -2,6 +2,7 @@
 
 import contextlib
 import csv
+import io
 import json
 import re
 import shlex
@@ -304,7 +305,7 @@ def lines_of(text: str, form: str | None) -> list[FileLine]:
 
 
 def _objects(text: str) -> Iterator[tuple[int, object]]:
-    for number, line in enumerate(text.splitlines(), 1):
+    for number, line in enumerate(io.StringIO(text, newline=None), 1):
         if line.strip():
             try:
                 yield number, json.loads(line)
@@ -315,10 +316,10 @@ def _objects(text: str) -> Iterator[tuple[int, object]]:
 def _records(text: str) -> Iterator[tuple[int, object]]:
     first = text.lstrip("\r\n").partition("\n")[0]
     delimiter = ";" if first.count(";") > first.count(",") else ","
-    reader = csv.reader(text.splitlines(), delimiter=delimiter, strict=True)
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
     names: list[str] = []
     try:
-        for cells in reader:
+        for cells in filter(None, reader):
             row = [cell.strip() for cell in cells]
             if not any(row):
                 continue

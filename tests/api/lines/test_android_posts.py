@@ -4,9 +4,9 @@ import asyncio
 import contextlib
 import io
 import json
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager
-from datetime import timedelta
+from datetime import UTC, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -14,14 +14,21 @@ import httpx
 import pytest
 from msgspec.structs import replace
 
+from daemon.core.inputs import ReadPart, Source
 from daemon.core.lines.modem_health import find_problems
+from daemon.core.messages.android import read_post
+from daemon.env import Env
 from daemon.flows.lines import sources
 from daemon.flows.lines.sources import store_source_password
 from daemon.flows.messages.settle_lines import assemble_parts
+from daemon.loops.sources import handover
 from daemon.loops.sources.android import AndroidSource
 from daemon.runtime.config import Config, SourceSettings
 from daemon.runtime.log import Log
+from daemon.runtime.message_journal import MessageJournal
 from daemon.runtime.secrets import SecretsLocked, Vault
+from daemon.steps.intake import Ingested
+from daemon.steps.store_parts import text_parts
 from daemon.store.lines import sources as states
 from tests.fakes.android_app import PASSWORD, USER, AndroidApp, Sms, event, headers, received
 from tests.fakes.api import FakeApi, running
@@ -336,6 +343,62 @@ async def test_one_odd_message_of_a_batch_leaves_the_others_stored_and_is_told(
         len(await phone.api.shop.values("SELECT 1 FROM events WHERE type = 'source.unreadable'"))
         == 2
     )
+
+
+async def batch_of(receipts: Iterator[Receipt], phone: Phone, count: int) -> bytes:
+    made = [next(receipts) for _ in range(count)]
+    at = made[-1].sent_at.timestamp() - phone.api.shop.clock.now_us() / 1_000_000
+    phone.api.shop.clock.advance(max(0.0, at))
+    listed = [json.loads(received(Sms(one.sender, one.text, one.sent_at))) for one in made]
+    return event("sms:batch:received", {"messages": [one["payload"] for one in listed]})
+
+
+async def test_message_of_a_batch_that_cannot_be_stored_by_a_bug_is_set_aside_and_the_others_are_stored(
+    phone: Phone, receipts: Iterator[Receipt], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = handover.store_parts
+
+    async def fail(env: Env, log: Log, source: Source, parts: Sequence[ReadPart]) -> Ingested:
+        if bad & {part.pdu for part in parts}:
+            raise ValueError("an error in momo")
+        return await real(env, log, source, parts)
+
+    body = await batch_of(receipts, phone, 3)
+    odd = read_post(body, UTC).messages[1]
+    made = text_parts(odd.sender, odd.text, odd.sent_at, storage="app", slot=0)
+    bad = {part.pdu for part in made}
+    monkeypatch.setattr(handover, "store_parts", fail)
+    assert (await phone.post(body)).status_code == 503
+    assert len(await stored(phone.api)) == 2
+    assert (await phone.post(body)).status_code == 200
+    assert len(await stored(phone.api)) == 2
+    texts = [one.text for one in phone.api.shop.env.faults.all()]
+    assert any("has set it aside" in one for one in texts)
+    assert "source phone1" in "".join(texts)
+
+
+async def test_every_message_of_a_batch_is_booked_while_the_message_journal_cannot_be_written(
+    phone: Phone,
+    receipts: Iterator[Receipt],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    env = phone.api.shop.env
+    monkeypatch.setattr(env, "message_journal", MessageJournal(tmp_path, b"k" * 32))
+    monkeypatch.setattr(handover, "STORE_RETRY_S", 0.01)
+    body = await batch_of(receipts, phone, 3)
+    with monkeypatch.context() as on_full_disk:
+        on_full_disk.setattr(MessageJournal, "append", full)
+        assert (await phone.post(body)).status_code == 503
+        assert len(await stored(phone.api)) == 3
+        state = phone.source.conditions()[0]
+        assert (state.state, "payments are booked" in str(state.detail)) == ("not_deleting", True)
+    assert (await phone.post(body)).status_code == 200
+    assert len(await stored(phone.api)) == 3
+    assert phone.source.conditions()[0].state == "ready"
 
 
 async def test_odd_characters_in_the_json_of_a_post_do_not_refuse_it(

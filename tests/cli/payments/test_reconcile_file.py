@@ -142,6 +142,9 @@ def test_lines_come_from_stdin_too(
         ('reference,transaction_id,amount\nA,1,"12,50"\n', [(2, "A", "amount: '12,50'")]),
         ('{"reference":"A","transaction_id":12}', [(1, "A", "transaction_id must be a text")]),
         ('{"reference":"A","transaction_id":"12"}\nnonsense\n', [(1, "A", ""), (2, "", "not JSON")]),
+        ('{"reference":"A","transaction_id":"12","notes":"a\u2028b\x85c"}\r\n', [(1, "A", "")]),
+        ('{"reference":"A","transaction_id":"12"}\r{}', [(1, "A", ""), (2, "", "reference and")]),
+        ('7KQ2MX,0012,,"a\nb"\r\n7KQ2MX,\r\n', [(2, "7KQ2MX", ""), (3, "7KQ2MX", "reference and")]),
         ("{}\n", [(1, "", "reference and transaction_id are needed")]),
     ],
 )  # fmt: skip

@@ -8,12 +8,14 @@ from daemon.modem.session.events import (
     MessageLost,
     Noted,
     PartsRead,
+    Ready,
     SessionSettings,
 )
 from daemon.modem.session.session import Session, State
 from daemon.modem.session.start import _number
 from tests.fakes.receipts import mtn
 from tests.fakes.session_with_phone import Shop, ready
+from tests.phones.phone import Phone
 
 WHOLE = mtn(2500, "KOFI ANTWI BADU", 90_000, "food", "93214500001").pdus[0]
 BARE = WHOLE[2 * (1 + int(WHOLE[:2], 16)) :]
@@ -36,6 +38,34 @@ def test_results_that_are_switched_off_are_switched_on_after_the_first_silence()
     assert session.data_to_send() == b"\x1b\rATQ0\rATV1\rAT\r"
     session.receive_data(b"\r\nOK\r\n", 1.2)
     assert session.state is State.SETTLING
+
+
+def test_character_set_is_set_at_each_start() -> None:
+    """Another program may have saved UCS2, in which networks and numbers are answered in hex."""
+    assert 'AT+CSCS="GSM"' in ready().phone.commands
+    shop = ready()
+    count = shop.phone.command_count
+    shop.phone.power_off()
+    shop.phone.power_on()
+    shop.wait(62.0)
+    assert 'AT+CSCS="GSM"' in shop.commands_since(count)
+
+
+def test_phone_without_the_usual_character_set_gets_the_other() -> None:
+    phone = Phone()
+    phone.faults.error_on, phone.faults.error_count = "+CSCS", 1
+    assert 'AT+CSCS="IRA"' in ready(phone).phone.commands
+
+
+def test_phone_that_passes_messages_on_as_text_is_set_up_again_within_seconds() -> None:
+    shop = ready()
+    shop.phone.power_off()
+    shop.phone.power_on()
+    shop.phone.preload([WHOLE])
+    shop.say(b'\r\n+CMT: "+233200000001","","26/11/28,16:00:00+00"\r\nhello\r\n')
+    shop.wait(5.0)
+    assert [part.pdu for part in shop.read] == [WHOLE]
+    assert len(shop.of(Ready)) == 2
 
 
 def direct(shop: Shop, data: bytes) -> list[Event]:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 
 import pytest
 
-from daemon.modem.session.events import KeptOnPhone
+from daemon.modem.session.events import KeptOnPhone, PartsRead
 from tests.fakes.session_with_phone import Shop, pdu
 from tests.phones.phone import Phone
 
@@ -119,6 +119,29 @@ def test_nothing_is_deleted_at_once_while_one_message_is_not_stored_or_not_shown
     shop = begun(phone, hide_the_second)
     shop.wait(1_000.0)
     assert len(shop.read) == 4
+    assert "AT+CMGD=1,1" not in phone.commands
+    assert len(phone.stored()) == 5
+
+
+def test_nothing_is_deleted_at_once_while_one_message_that_was_read_is_not_stored() -> None:
+    class Slow(Shop):
+        """It never stores the message in slot 2."""
+
+        def take(self) -> bool:
+            events = self.session.events()
+            self.happened += events
+            for event in events:
+                if isinstance(event, PartsRead):
+                    self.session.stored([part for part in event.parts if part.index != 2])
+                    self.session.tick(self.now)
+            return bool(events)
+
+    phone = Phone(storages={"SM": 20})
+    phone.preload([pdu(number) for number in range(5)])
+    phone.faults.refuse_single_deletes = True
+    shop = Slow(phone)
+    shop.wait(1_000.0)
+    assert len({part.index for part in shop.read}) == 5
     assert "AT+CMGD=1,1" not in phone.commands
     assert len(phone.stored()) == 5
 
