@@ -253,9 +253,14 @@ class Line:
         """How many held messages were settled, without the one that an operator decided."""
         self._arrival = arrival
         self._flood: bool | None = None
+        self._struck: list[ChainEntry] = []
 
     def save(self) -> None:
-        """Store the state of the line if it changed."""
+        """Store the state of the line if it changed; one notice names all money that was contradicted."""
+        if self._struck:
+            total = sum(one.amount or 0 for one in self._struck)
+            self._notify(Notice.MONEY_CONTRADICTED, self._struck[0], struck_minor=total)
+            self._struck = []
         if self.state != self._stored:
             balances.put_state(self.context.tx, self.chain, self.state)
             self._stored = self.state
@@ -471,11 +476,15 @@ class Line:
             return None
         asked = limits.bound * line_trust.ASK_AT_PERCENT // 100
         told_before = self.state.asked_at > max(context.now - DAY_US, self.state.proved_at)
-        much = counts is not Counts.PHONE and used.bound + entry.amount > asked
+        left = limits.bound - used.bound - entry.amount
+        much = used.bound + entry.amount > asked
+        if counts is Counts.PHONE:
+            left = limits.phone - used.phone - entry.amount
+            much = left < limits.phone * line_trust.ASK_PHONE_LEFT_PERCENT // 100
         if much and not told_before:
             # Not only where the sum passes the part: the bound follows the usual day, and may fall below what is used.
             self.state = replace(self.state, asked_at=context.now)
-            self._notify(Notice.WALLET_ASKED, entry, left_minor=limits.bound - used.bound - entry.amount)  # fmt: skip
+            self._notify(Notice.WALLET_ASKED, entry, left_minor=left)
         return counts
 
     def _accept_new(self, entry: ChainEntry, *, joins: bool) -> None:
@@ -627,8 +636,7 @@ class Line:
             lasts = line_trust.STRIKE_US if paid[0].home else line_trust.STRIKE_WITHOUT_SMSC_US
             until = max(self.state.strike_until, self.context.now + lasts)
             self.state = replace(self.state, strike_until=until)
-            total = sum(one.amount or 0 for one in paid)
-            self._notify(Notice.MONEY_CONTRADICTED, paid[0], struck_minor=total)
+            self._struck += paid
 
     def revive(self, row: Row) -> None:
         """Let a row that was no rival any more be one again, because a proof leads through it."""

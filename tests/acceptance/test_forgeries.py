@@ -23,12 +23,16 @@ HOME, FAR, ABROAD = MTN_SMSC, "+233209990011", "+447700900123"
 SHOP_NUMBER = "0244124567"
 NAME = "KOFI ANTWI BADU BOATENG"
 CUSTOMERS, AMOUNT = 6, 2_500
-FIRST_ID = 93_214_500_000
+FIRST_ID, FAR_AHEAD = 93_214_500_000, 60_000_000
 BEFORE = 4
 """Genuine receipts before an attack; three are the least that the clock of the IDs needs."""
+YOUNG_LIMIT = 20_000
+"""`auto` on a line without a history: GHS 200."""
 SOON_S = 12.0
 QUIET_S = 0.2
 PART_SEPTETS = 153
+
+Limit = str | int
 
 
 @dataclass
@@ -62,13 +66,31 @@ class Wallet:
         self.send(mtn_receipt(amount, name, self.balance, code, telco_id), self.smsc)
         return telco_id
 
-    def forge(self, amount: int, before: int, smsc: str) -> None:
-        """Send a forged receipt that follows a balance and names an order."""
-        code = self.shop.request(_money(amount))["svc_code"]
-        telco_id = self.new_id()
+    def forge(
+        self, amount: int, before: int, smsc: str, *, ahead: int = 0, order: bool = True
+    ) -> int:
+        """Send a forged receipt that follows a balance; return the balance that it claims."""
+        code = self.shop.request(_money(amount))["svc_code"] if order else "food"
+        telco_id = str(int(self.new_id()) + ahead)
         self.forged.add(telco_id)
         self.send(mtn_receipt(amount, NAME, before + amount, code, telco_id), smsc)
         self.settle()
+        return before + amount
+
+    def forge_debit(
+        self, amount: int, smsc: str, *, ahead: int = 0, before: int | None = None
+    ) -> int:
+        """Send a made-up debit, which follows the true balance or another one; return the balance that it claims."""
+        left = (self.balance if before is None else before) - amount
+        after = _money(left)
+        telco_id = str(int(self.new_id()) + ahead)
+        text = (
+            f"Payment made for GHS {_money(amount)} to AKUA FREMA Current Balance: GHS {after} . Available Balance: "
+            f"GHS {after}. Reference: stock. Transaction ID: {telco_id}. Fee charged: GHS 0.00 TAX charged: GHS 0.00."
+        )
+        self.send(text, smsc)
+        self.settle()
+        return left
 
     def settle(self) -> None:
         """Wait until the daemon has read everything."""
@@ -110,11 +132,12 @@ class Wallet:
         assert done.returncode == 0, done.stdout + done.stderr
         return json.loads(done.stdout)["data"]
 
-    def say_balance(self) -> None:
-        """Say what the wallet shows."""
+    def say_balance(self, *, untold: bool = False) -> None:
+        """Say what the wallet shows; `untold`: and that no message leads to it."""
         password = self.shop.home / "right"
         password.write_text("correct horse 42\n", encoding="utf-8")
-        secret = ("--password-file", str(password))
+        answer = ("--answer", "untold") if untold else ()
+        secret = ("--password-file", str(password), *answer)
         self.momo("lines", "wallet", SHOP_NUMBER, _money(self.balance), *secret)
 
     def decide_once(self) -> None:
@@ -147,16 +170,16 @@ def _money(minor: int) -> str:
     return f"{minor // 100}.{minor % 100:02d}"
 
 
-Opener = Callable[[], Wallet]
+Opener = Callable[[Limit], Wallet]
 
 
 @pytest.fixture
 def open_wallet(tmp_path: Path, fresh: RealShop) -> Iterator[Opener]:
-    """Open a shop with a wallet."""
+    """Open a shop with a setting of `[trust] unconfirmed_limit`."""
 
     @contextmanager
-    def opened() -> Iterator[Wallet]:
-        settings = {"trust": {"unconfirmed_limit": "auto", "balance_check": "review"}}
+    def opened(limit: Limit) -> Iterator[Wallet]:
+        settings = {"trust": {"unconfirmed_limit": limit, "balance_check": "review"}}
         with (
             PhoneProcess(tmp_path / "tty") as phone,
             RealShop(tmp_path / "shop", phone=phone.link, settings=settings, like=fresh) as shop,
@@ -167,8 +190,8 @@ def open_wallet(tmp_path: Path, fresh: RealShop) -> Iterator[Opener]:
 
     entered = []
 
-    def enter() -> Wallet:
-        entered.append(opened())
+    def enter(limit: Limit) -> Wallet:
+        entered.append(opened(limit))
         return entered[-1].__enter__()
 
     yield enter
@@ -176,9 +199,9 @@ def open_wallet(tmp_path: Path, fresh: RealShop) -> Iterator[Opener]:
         one.__exit__(None, None, None)
 
 
-def in_business(open_wallet: Opener) -> Wallet:
+def in_business(open_wallet: Opener, limit: Limit = "auto") -> Wallet:
     """Return a wallet with a line that has begun, and some genuine receipts."""
-    wallet = open_wallet()
+    wallet = open_wallet(limit)
     for _ in range(BEFORE):
         wallet.pay(amount=107)
         wallet.settle()
@@ -192,8 +215,15 @@ def in_business(open_wallet: Opener) -> Wallet:
     return wallet
 
 
+def at_most(limit: Limit) -> int:
+    return YOUNG_LIMIT if limit == "auto" else int(limit) * 100
+
+
+LIMITS = pytest.mark.parametrize("limit", ["auto", 0])
+
+
 @pytest.mark.slow
-def test_a_foreign_second_parts_do_not_turn_money_over_to_another_order(
+def test_foreign_second_parts_do_not_turn_money_over_to_another_order(
     open_wallet: Opener,
 ) -> None:
     wallet = in_business(open_wallet)
@@ -217,10 +247,68 @@ def test_a_foreign_second_parts_do_not_turn_money_over_to_another_order(
 
 
 @pytest.mark.slow
-def test_e_a_foreign_first_message_of_a_line_pays_nothing_and_one_decision_heals(
+@LIMITS
+def test_a_forgery_does_not_release_the_one_before_it(open_wallet: Opener, limit: Limit) -> None:
+    wallet = in_business(open_wallet, limit)
+    before = wallet.balance + 33_333
+    for amount in (15_000, 15_000, 9_000):
+        before = wallet.forge(amount, before, HOME)
+    assert wallet.forged_paid() <= at_most(limit)
+    assert len(wallet.customers_pay()) >= 5
+    assert wallet.forged_paid() <= at_most(limit)
+
+
+@pytest.mark.slow
+@LIMITS
+@pytest.mark.parametrize("excuse", ["Hello", "debit"])
+def test_an_unreadable_text_or_a_made_up_debit_excuses_nothing(
+    open_wallet: Opener, excuse: str, limit: Limit
+) -> None:
+    wallet = in_business(open_wallet, limit)
+    if excuse == "debit":
+        wallet.forge(30_000, wallet.forge_debit(20_001, HOME, before=777_777), HOME)
+    else:
+        wallet.send("Hello", HOME)
+        wallet.forge(30_000, 1_234_500, HOME)
+    wallet.forge(15_000, 3_234_500, HOME)
+    assert wallet.forged_paid() <= at_most(limit)
+    assert len(wallet.customers_pay()) >= 5
+    assert wallet.forged_paid() <= at_most(limit)
+
+
+@pytest.mark.slow
+@LIMITS
+@pytest.mark.parametrize("absence", ["restart", "unplugged"])
+def test_a_restart_or_an_absent_modem_excuses_nothing(
+    open_wallet: Opener, absence: str, limit: Limit
+) -> None:
+    wallet = in_business(open_wallet, limit)
+    if absence == "restart":
+        wallet.shop.restart()
+        wallet.shop.sims()
+    else:
+        wallet.phone.unplug()
+        wait_until(
+            lambda: wallet.shop.rows("SELECT 1 FROM devices WHERE present = 0 AND mode = 'live'") or None,
+            SOON_S, "the daemon sees that the modem is away",
+        )  # fmt: skip
+        wallet.phone.plug()
+        wait_until(
+            lambda: wallet.shop.rows("SELECT 1 FROM devices WHERE present = 1 AND mode = 'live'") or None,
+            60, "the modem is back",
+        )  # fmt: skip
+    for amount, before in ((30_000, 1_234_500), (15_000, 2_234_500), (15_000, 2_249_500)):
+        wallet.forge(amount, before, HOME)
+    assert wallet.forged_paid() <= at_most(limit)
+    assert len(wallet.customers_pay()) >= 5
+    assert wallet.forged_paid() <= at_most(limit)
+
+
+@pytest.mark.slow
+def test_a_foreign_first_message_of_a_line_pays_nothing_and_one_decision_heals(
     open_wallet: Opener,
 ) -> None:
-    wallet = open_wallet()
+    wallet = open_wallet("auto")
     wallet.forge(10_000, 500_000, ABROAD)
     assert wallet.forged_paid() == 0
     if len(wallet.customers_pay()) < CUSTOMERS:
@@ -230,8 +318,45 @@ def test_e_a_foreign_first_message_of_a_line_pays_nothing_and_one_decision_heals
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("ahead", [0, FAR_AHEAD, 10 * FAR_AHEAD])
+def test_a_right_balance_from_abroad_pays_nothing(open_wallet: Opener, ahead: int) -> None:
+    wallet = in_business(open_wallet)
+    wallet.forge(10_000, wallet.balance, ABROAD, ahead=ahead)
+    wallet.forge(100, wallet.balance, ABROAD, ahead=ahead, order=False)
+    assert wallet.forged_paid() == 0
+    assert len(wallet.customers_pay()) >= 5
+    assert wallet.forged_paid() == 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["receipt", "debit"])
+@pytest.mark.parametrize(
+    ("smsc", "ahead"), [(ABROAD, FAR_AHEAD), (ABROAD, 10 * FAR_AHEAD), (HOME, 10 * FAR_AHEAD)]
+)
+def test_an_id_far_ahead_is_not_the_base_of_what_follows(
+    open_wallet: Opener, kind: str, smsc: str, ahead: int
+) -> None:
+    wallet = in_business(open_wallet)
+    if kind == "debit":
+        wallet.forge_debit(5_000, smsc, ahead=ahead)
+    else:
+        wallet.forge(5_000, wallet.balance, smsc, ahead=ahead)
+    assert len(wallet.customers_pay()) >= 5
+    assert wallet.forged_paid() == 0
+
+
+@pytest.mark.slow
+def test_a_fitting_debit_with_an_id_ahead_through_the_home_centre_holds_nothing_for_ever(
+    open_wallet: Opener,
+) -> None:
+    wallet = in_business(open_wallet)
+    wallet.forge_debit(5_000, HOME, ahead=FAR_AHEAD)
+    assert len(wallet.customers_pay()) >= 5
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("untold_before", [0, 3])
-def test_h_after_a_new_centre_and_untold_money_one_decision_settles_all(
+def test_after_a_new_centre_and_untold_money_one_decision_settles_all(
     open_wallet: Opener, untold_before: int
 ) -> None:
     wallet = in_business(open_wallet)
@@ -239,3 +364,180 @@ def test_h_after_a_new_centre_and_untold_money_one_decision_settles_all(
     if len(wallet.customers_pay(untold_before)) < CUSTOMERS:
         wallet.decide_once()
     assert len(wallet.wait_for_orders()) == CUSTOMERS
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("smsc", [HOME, ABROAD])
+def test_a_reversal_without_a_balance_takes_no_payment_back(open_wallet: Opener, smsc: str) -> None:
+    wallet = in_business(open_wallet)
+    order = wallet.shop.request("10.00")
+    telco_id = wallet.pay(order["svc_code"], 1_000)
+    wait_until(
+        lambda: wallet.shop.transaction(order["reference"])["status"] == "SUCCESS" or None,
+        SOON_S, "the payment",
+    )  # fmt: skip
+    wallet.send(f"Transaction {telco_id} of GHS 10.00 from {NAME} has been reversed.", smsc)
+    wallet.settle()
+    assert wallet.shop.transaction(order["reference"])["reversed_at"] is None
+    assert len(wallet.customers_pay()) >= 5
+    assert wallet.shop.transaction(order["reference"])["reversed_at"] is None
+
+
+@pytest.mark.slow
+@LIMITS
+def test_a_receipt_on_the_balance_before_the_last_one_stays_within_the_limit(
+    open_wallet: Opener, limit: Limit
+) -> None:
+    wallet = in_business(open_wallet, limit)
+    for amount in (30_000, 15_000, 15_000):
+        wallet.forge(amount, wallet.balance - 107, HOME)
+    assert wallet.forged_paid() <= at_most(limit)
+    assert len(wallet.customers_pay()) >= 5
+    assert wallet.forged_paid() <= at_most(limit)
+
+
+FALSE_BALANCE = "Current Balance: GHS 9999.00 . Reference: "
+
+
+@pytest.mark.slow
+def test_a_balance_that_a_payer_types_pays_no_other_order_and_holds_nobody(
+    open_wallet: Opener,
+) -> None:
+    wallet = in_business(open_wallet)
+    dear = wallet.shop.request("900.00")
+    wallet.pay(FALSE_BALANCE + dear["svc_code"], 1)
+    wallet.settle()
+    assert len(wallet.customers_pay()) == CUSTOMERS
+    assert wallet.shop.transaction(dear["reference"])["status"] == "PENDING"
+    assert wallet.shop.rows("SELECT COUNT(*) FROM payments") == [(BEFORE + 1 + CUSTOMERS,)]
+    assert wallet.shop.rows("SELECT COUNT(*) FROM reviews WHERE reason = 'balance_break'") == [(0,)]
+
+
+@pytest.mark.slow
+def test_a_pesewa_with_the_code_of_another_customer_does_not_make_the_order_partial(
+    open_wallet: Opener,
+) -> None:
+    wallet = in_business(open_wallet)
+    order = wallet.shop.request("25.00")
+    wallet.pay(order["svc_code"], 1)
+    wallet.settle()
+    assert wallet.shop.transaction(order["reference"])["status"] == "PENDING"
+    wallet.pay(order["svc_code"], 2_500)
+    wait_until(
+        lambda: wallet.shop.transaction(order["reference"])["status"] == "SUCCESS" or None, SOON_S, "the payment"
+    )  # fmt: skip
+
+
+@pytest.mark.slow
+def test_a_genuine_receipt_shares_no_review_with_foreign_texts(open_wallet: Opener) -> None:
+    wallet = in_business(open_wallet, 0)
+    for _ in range(22):
+        wallet.forge(1_000, 777_700, ABROAD, order=False)
+    wallet.balance -= 1_300  # nobody tells of it
+    ours = [wallet.pay() for _ in range(3)]
+    wallet.settle()
+    asked = wallet.shop.rows(
+        "SELECT b.telco_id FROM reviews r JOIN messages m ON m.id = r.message_id JOIN line_balances b ON b.message_seq = m.seq "
+        "WHERE r.state = 'open' ORDER BY r.seq"
+    )
+    assert asked == [(one,) for one in ours], "each has its own, and the foreign texts have none"
+    (first,) = wallet.shop.rows("SELECT id FROM reviews WHERE state = 'open' ORDER BY seq LIMIT 1")
+    secret = ("--password-file", str(wallet.shop.home / "right"))
+    wallet.momo("review", "reject", first[0], "--notes", "a mistake", *secret)
+    wallet.momo("review", "undo", first[0])
+    wallet.say_balance()
+    assert len(wallet.customers_pay()) == CUSTOMERS
+    assert wallet.shop.rows("SELECT COUNT(*) FROM payments") == [(BEFORE + 3 + CUSTOMERS,)]
+
+
+@pytest.mark.slow
+@LIMITS
+def test_made_up_debits_through_the_home_centre_lead_to_no_receipt_above_the_limit(
+    open_wallet: Opener, limit: Limit
+) -> None:
+    wallet = in_business(open_wallet, limit)
+    for before in (500_000, 400_000, 300_000):
+        left = wallet.forge_debit(20_000, HOME, before=before)
+        for amount in (15_000, 19_000):
+            left = wallet.forge(amount, left, HOME)
+    assert wallet.forged_paid() <= at_most(limit)
+    assert len(wallet.customers_pay()) >= 5
+    assert wallet.forged_paid() <= at_most(limit)
+
+
+@pytest.mark.slow
+@LIMITS
+def test_an_emptied_wallet_lets_nobody_guess_above_the_limit(
+    open_wallet: Opener, limit: Limit
+) -> None:
+    wallet = in_business(open_wallet, limit)
+    wallet.balance = wallet.forge_debit(wallet.balance, HOME)
+    for amount in (15_000, 19_000, 50_000):
+        wallet.forge(amount, 0, HOME)
+    wallet.forge(5_000, 15_000, HOME)
+    assert wallet.forged_paid() <= YOUNG_LIMIT
+
+
+@pytest.mark.slow
+@LIMITS
+def test_two_texts_on_a_fresh_line_pay_no_more_than_the_limit(
+    open_wallet: Opener, limit: Limit
+) -> None:
+    wallet = open_wallet(limit)
+    before = 500_000
+    for amount in (15_000, 19_000, 90_000):
+        before = wallet.forge(amount, before, HOME)
+    assert wallet.forged_paid() <= at_most(limit)
+
+
+@pytest.mark.slow
+def test_a_second_part_that_lies_there_does_not_take_the_first_part_of_a_customer(
+    open_wallet: Opener,
+) -> None:
+    wallet = in_business(open_wallet, 0)
+    thief = wallet.shop.request(_money(AMOUNT))
+    mine = wallet.shop.request(_money(AMOUNT))
+    lying = wallet.new_id()
+    wallet.forged.add(lying)
+    tail = f" {thief['svc_code']}. Transaction ID: {lying}. TRANSACTION FEE: 0.00"
+    wallet.send("x" * PART_SEPTETS + tail, HOME, only=2, reference=77)
+    wallet.settle()
+    wallet.balance += AMOUNT
+    text = mtn_receipt(AMOUNT, NAME, wallet.balance, mine["svc_code"], wallet.new_id())
+    wallet.send(text, HOME, reference=77)
+    wallet.settle()
+    pause(8)  # longer than parts wait for rivals
+    assert wallet.forged_paid() == 0
+    assert wallet.shop.transaction(thief["reference"])["status"] in {"PENDING", "MANUAL_REVIEW"}
+
+
+@pytest.mark.slow
+def test_a_reversal_of_another_amount_takes_no_payment_back(open_wallet: Opener) -> None:
+    wallet = in_business(open_wallet)
+    order = wallet.shop.request("10.00")
+    telco_id = wallet.pay(order["svc_code"], 1_000)
+    wallet.settle()
+    after = _money(wallet.balance - 49_999)
+    reversal = f"Transaction {telco_id} of GHS 499.99 from {NAME} has been reversed. Current Balance: GHS {after}."
+    wallet.send(reversal, HOME)
+    wallet.settle()
+    assert wallet.shop.transaction(order["reference"])["reversed_at"] is None
+
+
+@pytest.mark.slow
+def test_an_imported_text_pays_no_order_by_an_api_key(open_wallet: Opener) -> None:
+    wallet = in_business(open_wallet)
+    order = wallet.shop.request("500.00")
+    pasted = wallet.shop.home / "pasted.txt"
+    telco_id = wallet.new_id()
+    pasted.write_text(
+        mtn_receipt(50_000, NAME, wallet.balance + 50_000, order["svc_code"], telco_id)
+    )
+    done = wallet.shop.momo("messages", "import", str(pasted), "--paste", "--line", SHOP_NUMBER, "--json")  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    status, answer = wallet.shop.api(
+        "POST", f"/v1/transactions/{order['reference']}/reconcile", {"transaction_id": telco_id},
+        headers={"Authorization": f"Bearer {wallet.shop.keys.api}"},
+    )  # fmt: skip
+    assert (status, answer["error"]["code"]) == (403, "SESSION_REQUIRED")
+    assert wallet.shop.transaction(order["reference"])["status"] == "PENDING"

@@ -46,6 +46,8 @@ PROOF_MINUTES_US: Final = 15 * MINUTE_US
 """The number that the owner types may be any balance of the last minutes."""
 ASK_AT_PERCENT: Final = 40
 """When so much of the bound is used, momo asks what the wallet shows."""
+ASK_PHONE_LEFT_PERCENT: Final = 20
+"""It asks too when only so much of the daily limit of a source without service centres is left."""
 
 
 class BalanceCheck(StrEnum):

@@ -146,19 +146,19 @@ def used(reader: Reader, chain: Chain, day: int, proved_at: int) -> Used:
 def usual_day(reader: Reader, chain: Chain, today: int) -> tuple[int, int]:
     """Return the takings of a usual day, in minor units, and its number of receipts: of the last 14 days with receipts.
 
-    On the first day of a line they are today's so far. What waits or was paid unconfirmed never counts, or it would
+    On the first day of a line they are today's so far that count to no limit. What waits or was paid unconfirmed never counts, or it would
     raise its own limit.
     """
     since = today * DAY_US
     rows = reader.all(
-        f"SELECT amount_minor, at {_OF_LINE} AND at >= :since AND standing = 'accepted' AND pays = 1 "
+        f"SELECT amount_minor, at, counts {_OF_LINE} AND at >= :since AND standing = 'accepted' AND pays = 1 "
         "AND counts <> 1 AND counts <> 2 AND counts <> 3 "
         "AND EXISTS (SELECT 1 FROM messages m WHERE m.seq = message_seq AND m.payment_id IS NOT NULL) ORDER BY at, seq",
         chain.params(since=since - _LOOKED_BACK_US),
     )
-    rows = [row for row in rows if row[1] < since] or rows
-    days = len({at // DAY_US for _, at in rows}) or 1
-    return sum(amount for amount, _ in rows) // days, len(rows) // days
+    rows = [row for row in rows if row[1] < since] or [row for row in rows if not row[2]]
+    days = len({at // DAY_US for _, at, _ in rows}) or 1
+    return sum(amount for amount, _, _ in rows) // days, len(rows) // days
 
 
 def receipt_times(reader: Reader, chain: Chain, since: int) -> list[int]:

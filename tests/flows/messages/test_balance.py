@@ -243,6 +243,17 @@ async def test_what_wins_by_silence_pays_within_the_bound_only(shop: FakeShop) -
     assert await states(shop, following) == [MessageState.HELD], "it joins a provisional balance"
 
 
+async def test_a_lull_confirms_no_row_of_large_receipts_beyond_the_bound(strict: FakeShop) -> None:
+    await states(strict, *(receipt(n, 100, 90_000 + n * 100) for n in range(1, 31)))
+    row = [receipt(n, 500_000, 700_000 + n * 500_000) for n in range(31, 35)]
+    assert await states(strict, *row) == [MessageState.HELD] * 4
+    for _ in range(8):
+        strict.clock.advance(15 * 60)
+        await settle_lines(strict.env)
+    paid = [one.amount_minor for one in await strict.payments()]
+    assert max(paid) == 100, "GHS 5,000 is above the bound, whatever the silence says"
+
+
 async def test_money_that_was_paid_in_a_row_that_the_chain_passed_is_a_strike(
     shop: FakeShop,
 ) -> None:
@@ -257,9 +268,9 @@ async def test_money_that_was_paid_in_a_row_that_the_chain_passed_is_a_strike(
     await settle_lines(shop.env)
     told = [(kind, told["amount_minor"]) for kind, told in await notices(shop)]
     assert told == [
-        (Notice.MONEY_CONTRADICTED, 2500),
         (Notice.RECEIPT_SUSPECT, 2500),
         (Notice.RECEIPT_FORGED, 30_000),
+        (Notice.MONEY_CONTRADICTED, 2500),
     ]
     # A verified payment is never changed silently; the transaction of the forged receipt is pending again.
     assert await status(shop, request) is TransactionStatus.SUCCESS

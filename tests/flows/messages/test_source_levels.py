@@ -116,6 +116,24 @@ async def test_a_made_up_debit_moves_nothing_that_a_receipt_could_join(shop: Fak
     assert await shop.payments() == []
 
 
+async def test_an_emptied_wallet_on_a_phone_lets_nobody_guess_above_the_bound(
+    shop: FakeShop,
+) -> None:
+    shop.trust(Trust())
+    await shop.begin_chain(0)
+    paid = [await read(shop, receipt(n, 15_000, 15_000 * n)) for n in range(1, 5)]
+    assert paid == [[STATES.PAYMENT], *[[STATES.HELD]] * 3], "GHS 200 a day, until a proof"
+    assert await read(shop, receipt(9, 500_000, 560_000)) == [STATES.HELD]
+
+
+async def test_many_guesses_on_a_phone_pay_no_more_than_the_limits_of_a_day(shop: FakeShop) -> None:
+    shop.trust(Trust())
+    await shop.begin_chain(5_000)
+    for number in range(1, 12):
+        await read(shop, receipt(number, 19_000, 19_000 + 1_000 * number))
+    assert sum(one.amount_minor for one in await shop.payments()) <= 20_000 + 100_000
+
+
 async def test_a_break_pays_within_the_limit_unless_the_setting_forbids_it(shop: FakeShop) -> None:
     shop.trust(Trust())
     await shop.begin_chain(5000)

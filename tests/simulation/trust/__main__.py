@@ -40,15 +40,33 @@ def main() -> int:
     parser.add_argument("--per-month", type=int, default=1_000, help="receipts in 26 days")
     parser.add_argument("--limit", default="auto", help="[trust] unconfirmed_limit")
     parser.add_argument("--centres", choices=list(CENTRES), default=next(iter(CENTRES)))
-    parser.add_argument("--owner", choices=("asked", "daily", "weekly", "never"), default="asked")
+    parser.add_argument(
+        "--owner", choices=("asked", "daily", "weekly", "never", "errs"), default="asked"
+    )
+    parser.add_argument("--phone", action="store_true", help="a source without service centres")
+    parser.add_argument(
+        "--closed", default="-", help="weekdays on which the shop is closed, such as 5,6"
+    )
+    parser.add_argument("--outages", type=int, default=0)
+    parser.add_argument(
+        "--swept", type=float, default=0, help="share of evenings on which the wallet is emptied"
+    )
     asked = parser.parse_args()
-    size = Size(days=asked.days, per_month=asked.per_month, centres=asked.centres)
+    size = Size(
+        days=asked.days,
+        per_month=asked.per_month,
+        centres=asked.centres,
+        closed=tuple(int(one) for one in asked.closed.split(",") if one.isdigit()),
+        outages=asked.outages,
+        swept=asked.swept,
+    )
     limit = asked.limit if asked.limit == "auto" else int(asked.limit)
     seeds = range(asked.first, asked.first + asked.seeds)
     clock, failed, results = SystemClock(), 0, list[Result]()
     began = clock.monotonic()
     for result in run_all(
-        Setting(seed, asked.level, size, limit, owner=asked.owner) for seed in seeds
+        Setting(seed, asked.level, size, limit, owner=asked.owner, phone=asked.phone)
+        for seed in seeds
     ):
         results.append(result)
         print(

@@ -25,6 +25,12 @@ FAR_PER_10_000_MAX: Final = {
 def problems(result: Result) -> list[str]:
     """Return each violated demand as a sentence; empty if all hold."""
     level = result.setting.level
+    if result.setting.owner == "errs":
+        return [*result.misread, *_nothing_lost(result)]
+    if result.setting.phone and level not in {None, 0}:
+        # The balance is the only evidence there, so that who knows it is not told apart.
+        lost = [] if level == 4 else _nothing_lost(result)
+        return [*result.misread, *lost, *(_within_phone_limits(result) if level == 1 else [])]
     return [
         *result.misread,
         *([] if level == 4 else [*_nothing_lost(result), *_no_reversal(result), *_nothing_stolen(result)]),
@@ -130,6 +136,14 @@ def _within_limits(result: Result) -> list[str]:
                 f"paid {money(amount)} of forged money after the proof of day {day_of(proof)}; the bound was {money(bound)}"
             )
     return days
+
+
+def _within_phone_limits(result: Result) -> list[str]:
+    return [
+        f"paid {money(amount)} of forged money on day {day}; at most {money(most)} may be paid"
+        for day, amount in sorted(result.forged_by_day().items())
+        if amount > (most := result.phone_limits[day] + result.limits[day])
+    ]
 
 
 def _anything(_: Result) -> list[str]:

@@ -14,6 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
+from tests.fakes.receipts import MTN_SENDER
 from tests.simulation.trust.player import Moment, Player
 from tests.simulation.trust.product import Limit, Paid, Product
 from tests.simulation.trust.strategies import ANY, FIRST, NIGHT, of_level
@@ -67,7 +68,9 @@ class Setting:
         limit: `[trust] unconfirmed_limit`.
         quiet: Play the traffic of this level without its player, to compare.
         owner: When he says what the wallet shows: `asked` (at a visit, when momo has a question), `daily` or `weekly` (at
-            closing), or `never`: he only decides reviews.
+            closing), or `never`: he only decides reviews. `errs` is `asked`, and one decision of ten is wrong and taken back
+            on the next day.
+        phone: The source tells no service centre.
     """
 
     seed: int
@@ -76,6 +79,7 @@ class Setting:
     limit: Limit = "auto"
     quiet: bool = False
     owner: str = "asked"
+    phone: bool = False
 
     def again(self) -> str:
         """Return the command that plays the same game."""
@@ -83,6 +87,8 @@ class Setting:
         return (
             f"python -m tests.simulation.trust --from {self.seed} --seeds 1{level} --days {self.size.days} "
             f"--per-month {self.size.per_month} --limit {self.limit} --centres {self.size.centres!r} --owner {self.owner}"
+            f"{' --phone' if self.phone else ''} --closed {','.join(map(str, self.size.closed)) or '-'} "
+            f"--outages {self.size.outages} --swept {self.size.swept}"
         )
 
 
@@ -94,11 +100,13 @@ class Fate:
         how: `at once`, `later` (by itself), `person`, or `never`.
         further: How many genuine messages came between it and its payment.
         matched: Whether it paid its order, if it names one.
+        foreign: Its centre was not home yet when it came, and it was paid within a day.
     """
 
     how: str
     further: int = 0
     matched: bool = True
+    foreign: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +143,8 @@ class Result:
     """For each day, the most that the line's `unconfirmed_limit` may be."""
     bounds: list[int] = field(default_factory=list)
     """For each day, the most that may be paid unconfirmed between two proofs."""
+    phone_limits: list[int] = field(default_factory=list)
+    """For each day, the most that may be paid of what joins at a source without service centres."""
     decisions: int = 0
     sent: int = 0
     """Messages of the adversary."""
@@ -196,8 +206,9 @@ class _Game:
         self._claimed: set[int] = set()
         self._sweeps: set[int] = set()
         self._jammed = 0
+        self._foreign: set[int] = set()
+        self._wrong: list[tuple[int, str]] = []
         self._how = "later"
-        self._current = -1
         active = setting.level is not None and not setting.quiet
         self.player = _player(setting, self) if active else None
 
@@ -217,6 +228,13 @@ class _Game:
             return
         self.at(self._when_plugged(part.arrives), lambda: self._take(part))
 
+    def deliver_text(self, sender: str, text: str, stamped: int) -> bool:
+        """Send a whole text, if the source reads no parts."""
+        if self.setting.phone and self.now < self.setting.size.end - DAY:
+            at = self._when_plugged(self.now + SECOND)
+            self.at(at, lambda: self._take_text(sender, text, stamped))
+        return self.setting.phone
+
     def jam(self, until: int) -> None:
         """Keep genuine messages away."""
         self._jammed = until
@@ -225,7 +243,9 @@ class _Game:
 
     async def play(self) -> Result:
         """Play it to its end."""
-        self.product = await Product.open(self._folder, self.setting.seed, self.setting.limit)
+        self.product = await Product.open(
+            self._folder, self.setting.seed, self.setting.limit, phone=self.setting.phone
+        )
         try:
             self._plan_all()
             for _ in range(ACTS_MAX):
@@ -294,11 +314,23 @@ class _Game:
                 if rng.random() < 0.3:
                     at = START + day * DAY + CLOSES + rng.randrange(2 * HOUR)
                     yield at, partial(one.act, player)
+        for at, one in itertools.product(self._known_silence(), of_level(level, NIGHT)):
+            yield at, partial(one.act, player)
+
+    def _known_silence(self) -> Iterator[int]:
+        """Yield when the silence begins that everybody knows in advance: closed days, and hours without any message."""
+        for day in range(self.setting.size.days):
+            if day % 7 in self.setting.size.closed:
+                yield START + day * DAY + OPENS
+        for outage in self.traffic.outages:
+            yield outage.begins + 10 * MINUTE
 
     # --- events ------------------------------------------------------------------------------------
 
     def _happen(self, change: Change, *, lost: bool) -> None:
         self.balance = change.after
+        if self.player is not None and 0 <= change.after <= 100:
+            self.player.happens(Moment.SWEPT, change)
         if self.player is None or change.effect <= 0:
             return
         untold = lost or change.kind is Kind.UNTOLD
@@ -314,9 +346,16 @@ class _Game:
             self._complete_at[number] = self.now
             if told.change.kind is Kind.RECEIPT:
                 self.told.append(told.change)
-        self._current = number
-        await self._take(part)
-        self._current = -1
+        if last and told.route.smscs[-1][:-2] not in self.product.homes():
+            self._foreign.add(number)
+        if not self.setting.phone:
+            await self._take(part)
+        elif last:
+            await self._take_text(MTN_SENDER, told.change.text(), told.route.stamped)
+
+    async def _take_text(self, sender: str, text: str, stamped: int) -> None:
+        await self.product.take_text(sender, text, stamped)
+        self._note_payments()
 
     async def _take(self, part: Part) -> None:
         await self.product.take([part.pdu])
@@ -341,7 +380,11 @@ class _Game:
     async def _visit(self) -> None:
         """Let the operator answer momo's question and decide all reviews correctly, by the wallet's own list."""
         self._how = "person"
-        if self.setting.owner == "asked" and self.product.asks(self.now - UNTOLD_FOR):
+        for decided_at, review_id in list(self._wrong):
+            if self.now - decided_at >= 20 * HOUR:
+                self._wrong.remove((decided_at, review_id))
+                await self.product.take_back(review_id)
+        if self.setting.owner in {"asked", "errs"} and self.product.asks(self.now - UNTOLD_FOR):
             await self._say_balance()
         asked: set[str] = set()
         while found := [
@@ -352,6 +395,10 @@ class _Game:
                 change = self._by_text.get(one.body)
                 genuine = change is not None and change.at <= self.now
                 code = None if change is None else change.code
+                errs = self.setting.owner == "errs" and self.now < self.setting.size.end - 2 * DAY
+                if errs and self._rng.random() < 0.1:
+                    genuine = not genuine
+                    self._wrong.append((self.now, one.id))
                 await self.product.decide(one, genuine=genuine, code=code)
                 self._note_payments()
         for message_id, body in self.product.foreign_receipts(self.now - UNTOLD_FOR):
@@ -396,7 +443,9 @@ class _Game:
             how = "at once" if soon else self._how
             further = max(0, len(self._arrived) - 1 - self._arrived.get(change.number, 0))
             matched = change.code is None or paid.used or change.number in self.result.typed
-            self._paid[change.number] = Fate(how, further, matched)
+            waited = self.now - self._complete_at.get(change.number, self.now)
+            foreign = change.number in self._foreign and waited < DAY
+            self._paid[change.number] = Fate(how, further, matched, foreign)
 
     def _forged(self, paid: Paid) -> Forged:
         sent = self._sent.get(paid.body)
@@ -419,8 +468,14 @@ class _Game:
                 or taken_back.get(change.telco_id, len(arrived)) > arrived[change.number]
             ):
                 result.fates[change.number] = fate or Fate("never")
-        result.forged = [self._explained(one) for one in result.forged]
         days = range(self.setting.size.days + 1)
+        if (
+            self.setting.owner == "errs"
+        ):  # what he approved in error and took back did not stay paid
+            counts = self.product.standing()
+            result.forged = [one for one in result.forged if one.text in counts]
+        result.forged = [self._explained(one) for one in result.forged]
+        result.phone_limits = [max(100_000, *self._usual(day, 4)) for day in days]
         result.limits = [self._limit(day) for day in days]
         result.bounds = [max(self._limit(day), 20_000, *self._usual(day, 3)) for day in days]
         result.decisions = self.product.decisions

@@ -109,4 +109,11 @@ MUTANTS: Final = (
     Mutant(5, "what wins by silence is firm", {f"{_LINE}:taken_over": _taken_over_firmly}, tests=ATTACKS),
     Mutant(6, "parts of foreign and home centres join", {f"{_PARTS}:is_home": _always, f"{_PARTS}:_homes": lambda _: _FOREIGN_HOMES}, tests=PARTS_TESTS),
     Mutant(6, "an assembly with rivals counts at once", {f"{_PARTS}:_counts_at_once": _always}, tests=PARTS_TESTS),
+    Mutant(6, "a part that comes too late asks nobody", {f"{_PARTS}:_beside_whole": lambda *_: []}, tests=PARTS_TESTS),
+    Mutant(7, "a rejected message is not judged again", {"daemon.steps.take_back:_judge_again": _nothing}, tests="tests/flows/payments/test_take_back.py"),
+    Mutant(7, "an approval taken back is told to nobody", {"daemon.steps.outbox:Outbox.take_back": _nothing}, tests="tests/flows/payments/test_take_back.py"),
+    Mutant(8, "imported money is reconciled by a key", {"daemon.flows.payments.reconcile:is_unconfirmed_history": _never}, tests="tests/flows/payments/test_reconcile.py"),
+    Mutant(8, "a pesewa with a code makes an order partial", {"daemon.core.payments.matching:is_too_small": _never}, tests="tests/flows/payments/test_suggestions.py"),
+    Mutant(1, "a name beside the network's own is the network's", {"daemon.core.messages.trust:untrusted_reasons": lambda _: []}, tests="tests/flows/messages/test_untrusted_sender.py"),
+    Mutant(2, "what a payer types is a gap", {"daemon.steps.process_message:choose_reading": lambda _, __, read_as: read_as}, (Setting(1, 0, WEEK),), tests=ATTACKS),
 )  # fmt: skip

@@ -43,6 +43,8 @@ class Moment(StrEnum):
     """A customer paid; the network has not sent its message yet."""
     LOST = "lost"
     """Money came in, and the network sends no message about it."""
+    SWEPT = "swept"
+    """The owner has emptied the wallet, as everybody can know."""
     BACK = "back"
     """The modem is back, or the daemon has restarted."""
 
@@ -64,6 +66,9 @@ class World(Protocol):
 
     def deliver(self, part: Part) -> None:
         """Send one part."""
+
+    def deliver_text(self, sender: str, text: str, stamped: int) -> bool:
+        """Send a whole text to a source that reads no parts; return False if the source reads parts."""
 
     def jam(self, until: int) -> None:
         """Keep genuine messages away."""
@@ -145,6 +150,8 @@ class Player:
         self.told += 1
         self.world.note_sent(text)
         at = self.world.now
+        if self.world.deliver_text(sender, text, at if stamped is None else stamped):
+            return
         route = Route((smsc or self.smsc,), at if stamped is None else stamped, at + SECOND, reference=self.rng.randrange(256))  # fmt: skip
         for number, part in enumerate(route.parts(text, sender), 1):
             if only in {0, number}:

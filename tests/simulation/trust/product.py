@@ -4,13 +4,14 @@ This is the only module that knows how momo's functions are called. The database
 off and without the writing thread.
 """
 
+import contextlib
 import json
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, TypeVar
 
-from msgspec.structs import asdict
+from msgspec.structs import asdict, replace
 
 from daemon import wire
 from daemon.core.access.callers import ALL_SCOPES, Caller, CallerKind
@@ -24,10 +25,12 @@ from daemon.runtime.config import Config
 from daemon.runtime.config_file import parse_config
 from daemon.runtime.secrets import Vault
 from daemon.steps.prove import Question
+from daemon.steps.store_parts import text_parts
 from daemon.store.engine import Tx, _Job
 from daemon.store.lines import devices
 from daemon.store.messages import balances
 from daemon.store.payments import transactions
+from daemon.wire import TrustLevel
 from tests.fakes import new_database, rows
 from tests.fakes.clock import FakeClock
 from tests.fakes.entropy import FakeEntropy
@@ -90,13 +93,15 @@ class Product:
         self.env = env
         self.clock = clock
         self.source: Source
+        self.phone = False
+        """The source tells no service centre, as an Android phone or a HiLink stick."""
         self.decisions = 0
         self._slot = 0
         self._orders = 0
         self._seen = 0
 
     @classmethod
-    async def open(cls, folder: Path, seed: int, limit: Limit) -> "Product":
+    async def open(cls, folder: Path, seed: int, limit: Limit, *, phone: bool = False) -> "Product":
         """Open a new shop in an empty folder, at midnight of the first day."""
         clock = FakeClock(START)
         path = folder / "momo.db"
@@ -107,6 +112,7 @@ class Product:
         vault = Vault(wire.places({"MOMO_HOME": str(folder)}, 0, "/tmp"), "file")
         env = Env(store, clock, FakeEntropy(seed), settings(limit), vault, account_key=b"k" * 32)
         product = cls(env, clock)
+        product.phone = phone
         await product.connect()
         await store.write(product._put_number)
         sim = product.source.sim_key
@@ -131,6 +137,8 @@ class Product:
         """Plug the modem in: momo learns its SIM and the centre that the SIM names (`AT+CSCA?`)."""
         phone = PhoneIdentity("/dev/ttyUSB0", IMEI, ICCID, IMSI, "huawei", "E3131", smsc=HOME)
         self.source = await modems.identify(self.env, phone)
+        if self.phone:
+            self.source = replace(self.source, name="stick", level=TrustLevel.PARTIAL)
 
     async def disconnect(self) -> None:
         """Unplug the modem."""
@@ -148,6 +156,14 @@ class Product:
             self._slot += 1
             octets = bytes.fromhex(pdu)
             parts.append(ReadPart("SM", self._slot, len(octets) - 1 - octets[0], pdu))
+        await self._take(parts)
+
+    async def take_text(self, sender: str, text: str, sent_at: int) -> None:
+        """Read a whole text from a source without service centres."""
+        self._slot += 1
+        await self._take(text_parts(sender, text, sent_at, storage="local", slot=self._slot))
+
+    async def _take(self, parts: list[ReadPart]) -> None:
         taken = await ingest.ingest(self.env, self.source, parts)
         assert not taken.faults, taken.faults
 
@@ -225,6 +241,11 @@ class Product:
             )
         )
 
+    async def take_back(self, review_id: str) -> None:
+        """Take back a wrong decision; one that was settled otherwise since stays."""
+        with contextlib.suppress(Refusal):
+            await review.undo(self.env, OWNER, review_id)
+
     async def say_balance(self, shown: int, are_genuine: Callable[[list[str]], bool]) -> None:
         """Say what the wallet shows; answer yes to what momo asks, if the messages that it asks about are genuine."""
         self.decisions += 1
@@ -281,6 +302,19 @@ class Product:
                 "SELECT telco_transaction_id FROM payments WHERE reversed_at IS NOT NULL"
             )
         }
+
+    def homes(self) -> set[str]:
+        """Return the home centres without their last two digits."""
+        found = self._look("SELECT smsc FROM sim_smscs WHERE source <> 'noticed'")
+        return {row[0][:-2] for row in found}
+
+    def standing(self) -> set[str]:
+        """Return the texts of the payments that count."""
+        found = self._look(
+            "SELECT m.body FROM payments p JOIN messages m ON m.seq = p.message_seq "
+            "WHERE p.standing <> 'withdrawn'"
+        )
+        return {row[0] for row in found}
 
     def proved_at(self) -> int:
         """Return the time of the last proof; 0 if there was none."""

@@ -311,6 +311,50 @@ def one_small(player: Player) -> None:
     player.tell(short_receipt_text(amount, after, player.new_id(), "food"))
 
 
+# --- what pays nothing and is not watched ----------------------------------------------------------------
+
+
+@strategy(SENDERS)
+def debit_guesses(player: Player) -> None:
+    """Made-up debits, each a guess at the balance, and behind each a receipt."""
+
+    def guess() -> None:
+        before, amount = player.balance(), 100 * player.rng.randrange(1, 50)
+        if before > amount:
+            player.tell(debit_text(amount, before - amount, player.new_id()))
+            if player.rng.random() < 0.2:
+                player.row(1, before - amount)
+
+    for at in range(20):
+        player.later(at * 170, guess)
+
+
+@strategy(SENDERS)
+def without_a_balance(player: Player) -> None:
+    """A deposit and a reversal that name no balance, and behind them a receipt."""
+    amount = player.amount()
+    player.tell(
+        f"Money Transfer Deposit received for GHS {money(amount)} from YAW Token: 998469693069 Transaction ID: "
+        f"{player.new_id()}. TRANSACTION FEE IS 0"
+    )
+    player.row(1, player.balance() + amount)
+    if player.world.told:
+        paid = player.rng.choice(player.world.told[-10:])
+        player.tell(reversal_text(paid.effect + player.amount(), paid.telco_id, paid.name))
+
+
+@strategy(SENDERS)
+def on_an_emptied_wallet(player: Player) -> None:
+    """Receipts on the balance of an emptied wallet."""
+
+    def now(_: Change | None) -> bool:
+        for before in (0, 50, 100):
+            player.row(2, before, every_s=300)
+        return True
+
+    player.wait_for(Moment.SWEPT, now)
+
+
 # --- times of day --------------------------------------------------------------------------------------
 
 

@@ -9,7 +9,7 @@ from tests.simulation.trust.demands import held_too_often, problems
 from tests.simulation.trust.game import play
 from tests.simulation.trust.mutants import MUTANTS, Mutant, patched
 
-RULES = range(1, 7)
+RULES = range(1, 9)
 
 
 def test_each_rule_has_a_mutant() -> None:

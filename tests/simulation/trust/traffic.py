@@ -81,6 +81,9 @@ class Size:
         absences: How often the modem is away in 26 days.
         restarts: How often the daemon restarts in 26 days.
         centres: A row of `CENTRES`.
+        closed: Weekdays on which the shop is closed, from 0, the weekday of the first day. Everybody knows them.
+        outages: How often the network keeps all messages back for hours in 26 days, known in advance.
+        swept: Share of evenings on which the owner empties the wallet.
     """
 
     days: int = 26
@@ -95,6 +98,9 @@ class Size:
     absences: int = 2
     restarts: int = 3
     centres: str = "one SMSC, or moved to a neighbour"
+    closed: tuple[int, ...] = ()
+    outages: int = 0
+    swept: float = 0
 
     @property
     def end(self) -> int:
@@ -131,6 +137,7 @@ class Traffic:
     changes: list[Change] = field(default_factory=list)
     told: list[Told] = field(default_factory=list)
     away: list[Away] = field(default_factory=list)
+    outages: list[Away] = field(default_factory=list)
     restarts: list[int] = field(default_factory=list)
 
     @classmethod
@@ -150,6 +157,10 @@ class Traffic:
                 traffic.away = [Away(one, one + rng.randrange(HOUR, 4 * HOUR)) for one in moments]
             else:
                 traffic.restarts = moments
+        for number in range(round(size.outages * size.days / 26)):
+            day = (number + 1) * size.days // (size.outages + 1)
+            begins = START + day * DAY + rng.randrange(OPENS, CLOSES - 6 * HOUR)
+            traffic.outages.append(Away(begins, begins + 5 * HOUR))
         traffic.changes = list(_changes(rng, size))
         traffic.told = [
             one
@@ -184,7 +195,7 @@ class Traffic:
             smscs = (HOME, NEIGHBOUR)
         apart = rng.randrange(22) * SECOND if rng.random() < 0.02 else 0
         arrives = stamped + round(delay)
-        for away in self.away:
+        for away in (*self.away, *self.outages):
             if away.begins <= arrives < away.ends:
                 # The waiting messages come in the order in which they were stamped, a few seconds apart.
                 waited = (stamped - away.begins) / max(1, away.ends - away.begins)
@@ -209,7 +220,12 @@ def _changes(rng: random.Random, size: Size) -> Iterator[Change]:
     yield change(START + OPENS - 40 * MINUTE, Kind.RECEIPT, TEST_PAYMENT, reference="test payment")
     paid: list[Change] = []
     codes = set[str | None]()
+    swept_at = START + CLOSES
     for at in _moments(rng, size):
+        while swept_at < at:
+            if size.swept and rng.random() < size.swept and balance > 3_000:
+                yield change(swept_at, Kind.DEBIT, 50 - balance)
+            swept_at += DAY
         if rng.random() < size.untold:
             moved = rng.randrange(50, 6_000)
             effect = moved if rng.random() < 0.25 or balance < moved else -moved
@@ -242,6 +258,8 @@ def _moments(rng: random.Random, size: Size) -> list[int]:
     """Return the times of the receipts: busier at noon and in the evening, closed at night."""
     moments: list[int] = []
     for day in range(size.days):
+        if day % 7 in size.closed:
+            continue
         wanted = size.per_month / 26 * rng.uniform(0.75, 1.25)
         count = int(wanted) + (rng.random() < wanted % 1)
         for _ in range(count):
