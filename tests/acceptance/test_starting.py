@@ -1,6 +1,7 @@
 """Failed starts of the daemon and their reports: exit code, error code, reason and next command."""
 
 import os
+import signal
 import socket
 import sqlite3
 import subprocess
@@ -12,7 +13,10 @@ from pathlib import Path
 import pytest
 
 from daemon import wire
-from tests.fakes.real_shop import ROOT, SOON_S, RealShop, wait_until
+from tests.acceptance.conftest import Scene
+from tests.fakes.real_shop import ROOT, SOON_S, STOP_S, RealShop, utc_now, wait_until
+from tests.fakes.receipts import mtn_receipts
+from tests.fakes.receiver import HANG
 
 
 def test_a_second_daemon_is_refused_at_once(shop: RealShop, tmp_path: Path) -> None:
@@ -231,3 +235,36 @@ def _run(home: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
         cwd=ROOT, env={**environ, "MOMO_HOME": str(home)}, capture_output=True, text=True,
         timeout=30, check=False,
     )  # fmt: skip
+
+
+STOPPING = "\nStopping... (Ctrl-C again to force)\n"
+
+
+@pytest.mark.slow
+def test_a_second_ctrl_c_ends_it_at_once_and_nothing_is_lost(scene: Scene) -> None:
+    scene.open_for_business()
+    scene.receiver.script(HANG)
+    [receipt] = mtn_receipts(1, started=utc_now())
+    scene.phone.deliver(receipt.pdus)
+    scene.receiver.wait_for(1)
+    daemon = scene.shop.process
+    assert daemon is not None
+    daemon.send_signal(signal.SIGINT)
+    wait_until(lambda: STOPPING in scene.shop.said_now() or None, 10, "the word that it stops")
+    assert scene.shop.running(), "it waits for the webhook that is on its way"
+    os.kill(daemon.pid, signal.SIGINT)
+    assert daemon.wait(STOP_S) == -signal.SIGINT
+    scene.shop.kill()  # already reaped: forget the process
+    assert scene.shop.rows("SELECT status FROM deliveries") == [("pending",)]
+    scene.shop.start()
+    scene.shop.stop()
+
+
+@pytest.mark.slow
+def test_one_ctrl_c_ends_it_as_politely_as_sigterm(scene: Scene) -> None:
+    scene.shop.start()
+    daemon = scene.shop.process
+    assert daemon is not None
+    daemon.send_signal(signal.SIGINT)
+    assert daemon.wait(STOP_S) == 0
+    assert STOPPING in scene.shop.said_now()

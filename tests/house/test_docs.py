@@ -1,18 +1,22 @@
 """The documents agree with the code."""
 
+import json
 import re
 import tomllib
 from pathlib import Path
 from typing import Any
 
+import jsonschema_rs
 from msgspec.structs import fields
 
 from daemon.core.webhooks.delivery import TRANSITIONS
 from daemon.error_table import ERRORS
 from daemon.runtime.config import SOURCES, Config, SourceSettings, sections
 from daemon.wire import ErrorCode
+from tests.cli import samples
 from tests.fakes.each import each
 from tests.house import architecture_map, doc_tables
+from tests.house.doc_schemas import SHARED, schemas
 from tests.house.markdown import DOCUMENTS
 
 ROOT = Path(__file__).parents[2]
@@ -149,3 +153,31 @@ def test_receiver_of_the_guide_accepts_our_signatures_and_nothing_else() -> None
     garbled = ("t=x,v1=y", "t=\u00b2,v1=y", "t=1767225600,v1=\u00e9", header.replace("t=", "t=-"))
     for garbage in ("", "t=,v1=", "v1=00", "t=1767225600", "t=" + "1" * 5000, *garbled):
         assert not verified(body, garbage, secret, now)
+
+
+FOLDER = Path(__file__).parents[2] / "docs" / "developers" / "schema"
+MADE = schemas()
+
+
+def test_they_are_up_to_date() -> None:
+    there = {path.name: path.read_text() for path in FOLDER.glob("*.json")}
+    assert there == MADE, "run: make docs"
+
+
+def whole(name: str) -> dict[str, Any]:
+    """Return a schema with its shared definitions included."""
+    inside = MADE[name].replace(f"{SHARED}#", "#")
+    made: dict[str, Any] = json.loads(inside)
+    return {**made, "$defs": json.loads(MADE[SHARED])["$defs"]}
+
+
+@each("name", sorted(set(MADE) - {SHARED}))
+def test_each_is_a_schema_and_refers_to_what_is_there(name: str) -> None:
+    validator = jsonschema_rs.Draft202012Validator(whole(name))
+    assert not validator.is_valid({"success": False})
+
+
+def test_what_is_printed_fits_and_what_is_not_does_not() -> None:
+    validator = jsonschema_rs.Draft202012Validator(whole("keys-rotate.json"))
+    validator.validate(samples.ROTATED)
+    assert not validator.is_valid({**samples.ROTATED, "previous": None})

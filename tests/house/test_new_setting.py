@@ -3,8 +3,10 @@
 The row is added to a copy of the program, and a shop of the copy is asked.
 """
 
+import ast
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -12,6 +14,8 @@ from pathlib import Path
 
 import pytest
 
+from daemon.runtime.config import Config, all_rows, merged, value_of
+from daemon.runtime.config_file import parse_config
 from tests.house.markdown import ROOT
 
 ROW = """    paper_mm: Annotated[int, Setting("width of the paper in millimetres", _between(40, 210))] = 58
@@ -71,6 +75,7 @@ def run(copy: Path, home: Path, *words: str) -> tuple[int, str]:
     return done.returncode, done.stdout + done.stderr
 
 
+@pytest.mark.slow
 def test_a_new_row_is_read_documented_shown_and_the_owners(copy: Path, tmp_path: Path) -> None:
     code, out = run(copy, tmp_path, "-c", INSIDE, str(tmp_path))
     assert code == 0, out
@@ -87,6 +92,7 @@ def test_a_new_row_is_read_documented_shown_and_the_owners(copy: Path, tmp_path:
     }
 
 
+@pytest.mark.slow
 def test_a_new_row_is_shown_checked_and_changed_by_the_command(copy: Path, tmp_path: Path) -> None:
     momo = ("-m", "momo_cli", "config")
     assert run(copy, tmp_path, *momo, "set", "pages.paper_mm", "80")[0] == 0
@@ -111,3 +117,59 @@ def test_the_product_has_no_other_list_of_settings() -> None:
         "daemon/runtime/config.py",
         "daemon/words/fr/dash/settings.json",
     ]
+
+
+AT_START = {"daemon/app.py", "daemon/open_shop.py"}
+
+
+def _kept_in(text: str, *, at_start: bool) -> set[str]:
+    """Return the settings kept by what runs once for many calls: constructors, and all of what composes the daemon."""
+    if not re.search(r"\bconfig\.", text):
+        return set()
+    tree = ast.parse(text)
+    made = (
+        [tree]
+        if at_start
+        else [
+            node
+            for node in ast.walk(tree)
+            if isinstance(node, ast.FunctionDef) and node.name == "__init__"
+        ]
+    )
+    return {
+        row.key
+        for code in map(ast.unparse, made)
+        for row in all_rows().values()
+        if row.setting.live
+        and re.search(rf"\bconfig\.{row.section}\b", code)
+        and re.search(rf"\.{row.field}\b", code)
+    }
+
+
+def test_no_constructor_keeps_a_setting_that_acts_at_once() -> None:
+    sample = (
+        "class Page:\n    def __init__(self, env):\n        self.text = env.config.pages.contact"
+    )
+    assert _kept_in(sample, at_start=False) == {"pages.contact"}, (
+        "the check finds what it looks for"
+    )
+    for path in sorted((ROOT / "daemon").rglob("*.py")):
+        name = str(path.relative_to(ROOT))
+        assert _kept_in(path.read_text(), at_start=name in AT_START) == set(), name
+
+
+def test_only_what_acts_at_once_is_taken_over() -> None:
+    text = '[http]\nbind = "127.0.0.1:1"\n[trust]\nbalance_check = "warn"\n[pages]\nper_min = 1\ncontact = "x"\n'
+    new = parse_config(text)
+    running, waiting = merged(Config(), new)
+    assert waiting == ("http.bind", "pages.per_min")
+    for key, row in all_rows().items():
+        wanted = new if row.setting.live else Config()
+        assert value_of(running, row) == value_of(wanted, row), key
+    assert merged(running, new) == (running, waiting)
+
+
+def test_the_guard_of_webhook_addresses_never_acts_by_halves() -> None:
+    """Addresses are checked when they are saved and when they are called, by two parts of the daemon."""
+    for key in ("allow_private_hosts", "allow_private_cidrs", "ca_file", "timeout_s"):
+        assert not all_rows()[f"webhooks.{key}"].setting.live

@@ -10,6 +10,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.house.markdown import ROOT
 
 ADDED = {
@@ -45,6 +47,7 @@ print(json.dumps({
 """
 
 
+@pytest.mark.slow
 def test_a_new_reason_and_a_new_language_need_no_other_place(tmp_path: Path) -> None:
     for name in ("daemon", "parsers"):
         unneeded = shutil.ignore_patterns("__pycache__", "*.svg", "*.png")
@@ -86,10 +89,10 @@ def test_a_reason_stands_in_three_files_beside_its_words() -> None:
         str(path.relative_to(ROOT))
         for folder in ("daemon", "momo_cli")
         for path in sorted((ROOT / folder).rglob("*"))
-        if path.suffix in {".py", ".html", ".sql"} and "ambiguous_parts" in path.read_text().lower()
+        if path.suffix in {".py", ".html", ".sql"} and "telco_id_mismatch" in path.read_text().lower()
     ]
     assert found == [
+        "daemon/core/payments/matching.py",
         "daemon/core/payments/reviews.py",
-        "daemon/steps/process_message.py",
         "daemon/wire.py",
     ]

@@ -65,6 +65,6 @@ def test_surrogates_in_utf8_become_their_character_or_a_sign() -> None:
     assert decode_xml(b"\xed\xa0\xbd\xed\xb8\x89 \xed\xa0\xbd") == "\U0001f609 \ufffd"
 
 
-def test_ten_million_octets_of_open_numbers_take_no_quadratic_time() -> None:
+def test_a_million_octets_of_open_numbers_take_no_quadratic_time() -> None:
     for one in ("&#1", "&#xd83d;", "&#", "\x0f", "\udc80"):
-        assert len(clean_xml(one * (10_000_000 // len(one)))) > 0
+        assert len(clean_xml(one * (1_000_000 // len(one)))) > 0
