@@ -93,7 +93,7 @@ def test_calls_that_the_program_would_not_take_are_found() -> None:
 
 NAMED = re.compile(
     r"""(?:[`"'({>$;|]|&&|: |sudo |\b(?:or|and|type|then) |^) ?momo """
-    r"([a-z][a-z-]*)(?!\w)((?:(?: +|\n +)[a-z][a-z-]*){0,2})",
+    r"([a-z][a-z-]*+)(?!\w)((?:(?: +|\n +)[a-z][a-z-]*){0,2})",
     re.MULTILINE,
 )
 """The program's name and a word in a place where a command may stand."""

@@ -89,7 +89,8 @@ def test_a_reason_stands_in_three_files_beside_its_words() -> None:
         str(path.relative_to(ROOT))
         for folder in ("daemon", "momo_cli")
         for path in sorted((ROOT / folder).rglob("*"))
-        if path.suffix in {".py", ".html", ".sql"} and "telco_id_mismatch" in path.read_text().lower()
+        if path.suffix in {".py", ".html", ".sql"}
+        and "telco_id_mismatch" in path.read_text().lower()
     ]
     assert found == [
         "daemon/core/payments/matching.py",
