@@ -129,7 +129,10 @@ def review_next(row: Row) -> list[str]:
     suggested = [f"momo review approve {review} --suggested"] if suggestions_of(row) else []
     named = [] if suggested or row.get("request") else payable_transactions(row)
     order = "".join(f" --order {clean(one.get('svc_code'))}" for one in named)
+    code, telco_id = at(row, "request.svc_code"), at(row, "payment.transaction_id")
+    rest = at(row, "request.status") == "PARTIAL" and code and telco_id
     return [
+        *([f"momo tx settle {clean(code)} rest --payment {clean(telco_id)}"] if rest else []),
         *suggested,
         f"momo messages show {message} --show-body",
         f"momo review approve {review}{order}",

@@ -33,7 +33,7 @@ STATES: Final[Mapping[str, TransactionStatus]] = {
     "expired": TransactionStatus.EXPIRED,
     "cancelled": TransactionStatus.CANCELLED,
 }
-"""The words for the statuses; a payment that the network took back is `reversed`."""
+"""The words for the statuses; a payment that the network took back is `reversed`, a short or too large one that a person ended `settled`."""
 _WORDS: Final = {status: word for word, status in STATES.items()}
 TONES: Final = {
     "open": "calm",
@@ -44,6 +44,7 @@ TONES: Final = {
     "expired": "calm",
     "cancelled": "calm",
     "reversed": "bad",
+    "settled": "good",
 }
 
 
@@ -125,6 +126,8 @@ def state_of(transaction: Transaction, now: int) -> str:
     """Return the state of a transaction in one word, a key of `TONES`."""
     if transaction.reversed_at is not None:
         return "reversed"
+    if transaction.settled_at is not None:
+        return "settled"
     return _WORDS[status_at(transaction, now)]
 
 

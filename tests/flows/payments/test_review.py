@@ -40,7 +40,7 @@ async def test_the_rest_of_an_order_paid_in_part_is_said_to_be_a_sale_of_its_own
     assert (data["reason"], data["request"]["status"]) == ("extra_payment", "PARTIAL")
     assert data["why"] == "The transaction is paid in part, and momo adds no second payment to it."
     assert data["what_to_do"].startswith(
-        "If this is the rest, approve it: it is booked as a separate sale."
+        "If this is the rest, settle the transaction with it: momo tx settle CODE rest --payment ID."
     )
 
 

@@ -153,7 +153,8 @@ def _bars(visit: Visit, rows: Sequence[Json], by: str, period: Period) -> chart.
         minor = 0 if row is None else read_api_amount(row["amount"], row["currency"]) or 0
         full = named(visit, {by: name}, by)
         label = {"hour": full[-5:-3], "hour_of_day": full[:2], "day": full[-2:], "week": full[-5:]}
-        values.append((label.get(by, full[:4]), minor, visit.money(minor, rows[0]["currency"])))
+        short = full[:3] if by in {"weekday", "month"} else full[:8]
+        values.append((label.get(by, short), minor, visit.money(minor, rows[0]["currency"])))
     return chart.bars(values)
 
 
