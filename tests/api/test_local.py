@@ -74,6 +74,7 @@ async def test_the_status_is_the_whole_picture(api: FakeApi) -> None:
             "over": {"count": 0},
             "review": 0,
             "waiting": 1,
+            "unsettled": 0,
         },
         "endpoints": [{**endpoints[0], "queued": 1}],
         "messages": {"incomplete": 0},

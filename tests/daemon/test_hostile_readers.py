@@ -342,6 +342,7 @@ ELSEWHERE = {
     "daemon/dash/pages/webhooks/rules.py": "tests/dash/test_webhooks.py",
     "daemon/dash/parts/listing.py": "tests/dash/test_forgery.py",
     "daemon/sender/connection.py": "tests/sender/test_transport.py",
+    "parsers/statement_file.py": "tests/parsers/test_statement_file.py",
     "daemon/sender/http_client.py": "tests/sender/test_hub_client.py",
     "momo_cli/commands/messages/messages.py": "tests/cli/messages/test_templates.py",
     "momo_cli/listener.py": "tests/cli/webhooks/test_listen.py",
