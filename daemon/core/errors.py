@@ -54,7 +54,8 @@ class Unavailable(MomoError):
     more to say.
 
     Attributes:
-        why: For the log and the operator.
+        text: The sentence, for people.
+        why: The same in English, for the log and the API.
         retry_after_s: For the `Retry-After` header.
         cause: For programs, also `cause` in the error body; None if the sentence is all there is.
         next_step: The command or action that ends the cause; empty if it ends by itself.
@@ -62,17 +63,22 @@ class Unavailable(MomoError):
 
     def __init__(
         self,
-        why: str,
+        text: Text | str,
         retry_after_s: int = 10,
         *,
         cause: FaultCause | None = None,
         next_step: str = "",
     ) -> None:
-        self.why = why
+        self.text = text
         self.retry_after_s = retry_after_s
         self.cause = cause
         self.next_step = next_step
-        super().__init__(why)
+        super().__init__(text)
+
+    @property
+    def why(self) -> str:
+        """Return the sentence in English."""
+        return str(self.text)
 
 
 class NotJournaled(Unavailable):

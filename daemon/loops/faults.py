@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from daemon.core.errors import Unavailable
+from daemon.core.text import Text
 from daemon.core.upkeep.faults import Fault
 from daemon.core.upkeep.self_check import DatabaseState
 from daemon.env import Env
@@ -19,6 +20,7 @@ from daemon.flows.webhooks import deliver
 from daemon.loops.keep_running import note_work
 from daemon.runtime.log import Log
 from daemon.runtime.secrets import SecretsLocked
+from daemon.runtime.words import sentences
 from daemon.sender.owner_notices import Channel, NotSent
 from daemon.store.upkeep import backup
 from daemon.store.upkeep.backup import BackupBad
@@ -65,34 +67,34 @@ class FaultLoop:
         for fault in ended:
             self._log.info("fault.ended", cause=fault.cause)
             if fault.told_at is not None:
-                await self._send(fault, f"It is over: {fault.text}", "")
+                await self._send(fault, Text("fault.over", text=fault.text), "")
         for fault in env.faults.due(now):
             await self._send(fault, fault.text, fault.next_step)
 
-    async def _find(self) -> dict[FaultCause, tuple[str, str]]:
+    async def _find(self) -> dict[FaultCause, tuple[Text | str, str]]:
         """Return the sentence and the next step of each present cause."""
         store = self._env.store
         fault = store.fault
-        found: dict[FaultCause, tuple[str, str]] = {}
+        found: dict[FaultCause, tuple[Text | str, str]] = {}
         if self._env.journal_fault:
             found[FaultCause.MESSAGE_JOURNAL_UNREADABLE] = (
-                f"The message journal cannot be read: {self._env.journal_fault}. Until then no phone is read.",
+                Text("fault.journal", why=self._env.journal_fault),
                 "momo doctor permissions disk",
             )
         if self._env.ca_fault:
             found[FaultCause.CA_FILE_UNREADABLE] = (
-                f"{self._env.ca_fault}. Until then webhooks wait; none is lost.",
+                Text("fault.ca_file", why=self._env.ca_fault),
                 "momo doctor webhooks",
             )
         found |= await self._find_locked()
         if waiting := sorted(self._not_listening()):
             found[FaultCause.NOT_LISTENING] = (
-                f"The API is not reached yet: {'; '.join(waiting)}. Messages are read, and it is tried again.",
+                Text("fault.not_listening", why="; ".join(waiting)),
                 "momo doctor daemon",
             )
         if (busy := store.busy) is not None:
             found[FaultCause.DATABASE_BUSY] = (
-                f"{busy.why[0].upper()}{busy.why[1:]}. Until then no payment is recorded, and payment messages wait on the SIM.",
+                Text("fault.database_waits", why=busy.text),
                 busy.next_step,
             )
         if fault is None or fault.cause in (
@@ -102,19 +104,17 @@ class FaultLoop:
         ):
             self._rescued = ""
             return found
-        text = f"{fault.why[0].upper()}{fault.why[1:]}."
-        next_step = fault.next_step
-        if not store.is_damaged:
-            text += " Until then no payment is recorded, and payment messages wait on the SIM."
+        key = "fault.database" if store.is_damaged else "fault.database_waits"
+        text, next_step = Text(key, why=fault.text), fault.next_step
         if store.is_lost:
             rescued = await self._rescue()
             if rescued:
-                text += f" A copy of the data is at {rescued}."
+                text = Text("fault.rescued", text=text, path=rescued)
                 next_step = f"momo restore --stop {rescued}"
         assert fault.cause is not None
         return {fault.cause: (text, next_step), **found}
 
-    async def _find_locked(self) -> dict[FaultCause, tuple[str, str]]:
+    async def _find_locked(self) -> dict[FaultCause, tuple[Text | str, str]]:
         """Return the fault that webhooks wait for the master key, until none does."""
         env, held = self._env, 0
         if not env.secrets_fault:
@@ -124,7 +124,7 @@ class FaultLoop:
         if not held:
             env.secrets_fault = ""
             return {}
-        text = f"Webhooks cannot be signed: {env.secrets_fault}. {held} wait; none is lost."
+        text = Text("fault.secrets_locked", why=env.secrets_fault, count=held)
         return {FaultCause.SECRETS_LOCKED: (text, "momo doctor keyring")}
 
     async def _rescue(self) -> str:
@@ -143,8 +143,10 @@ class FaultLoop:
             self._log.warning("fault.rescued", file=target.name)
         return self._rescued
 
-    async def _send(self, fault: Fault, text: str, next_step: str) -> None:
+    async def _send(self, fault: Fault, told: Text | str, next_step: str) -> None:
         """Send a notice over each channel at once: it cannot be queued in the database."""
+        words = sentences(self._env.config.notices.language)
+        text = told.render(words) if isinstance(told, Text) else told
         body = f"{text}\n\n{next_step}" if next_step else text
         for name, channel in self._channels.items():
             try:

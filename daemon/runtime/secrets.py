@@ -21,6 +21,7 @@ from typing import Final
 
 from daemon.core.errors import FieldError, MomoError
 from daemon.core.limits import PASSWORD_CHARACTERS_MAX, PASSWORD_CHARACTERS_MIN
+from daemon.core.text import Text
 from daemon.runtime.files import sync
 from daemon.wire import Places
 
@@ -267,12 +268,12 @@ def password_error(field: str, password: str | None) -> FieldError | None:
     `field` is the name of the field for the error.
     """
     if not password:
-        return FieldError(field, "required", "the owner's password is needed")
+        return FieldError(field, "required", Text("field.password.required"))
     if len(password) < PASSWORD_CHARACTERS_MIN:
-        text = f"the owner's password needs at least {PASSWORD_CHARACTERS_MIN} characters"
+        text = Text("field.password.too_short", least=PASSWORD_CHARACTERS_MIN)
         return FieldError(field, "too_short", text)
     if len(password) > PASSWORD_CHARACTERS_MAX:
-        text = f"the owner's password has more than {PASSWORD_CHARACTERS_MAX} characters"
+        text = Text("field.password.too_long", most=PASSWORD_CHARACTERS_MAX)
         return FieldError(field, "too_long", text)
     return None
 

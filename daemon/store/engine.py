@@ -18,6 +18,7 @@ from typing import Any, Final, Protocol, Self, TypeAlias, TypeVar
 from msgspec import Struct, field
 
 from daemon.core.errors import Refusal, Unavailable
+from daemon.core.text import Text
 from daemon.store import sqlite_file
 from daemon.store.migrate import DatabaseDamaged
 from daemon.store.rows import Conditions, load, load_joined, of_join, of_struct
@@ -327,7 +328,7 @@ class Store:
         self.path = path
         self._database = database or SqliteFile(path)
         self.fault: Unavailable | None = Unavailable(
-            "momo is opening the database", STARTING_RETRY_S, cause=FaultCause.STARTING
+            Text("unavailable.opening"), STARTING_RETRY_S, cause=FaultCause.STARTING
         )
         self.was_left_open = False
         self.writer_has_died = False
@@ -524,9 +525,9 @@ class Store:
 
     def _refuse_if_closed(self) -> None:
         if self._closed:
-            raise Unavailable("momo is shutting down")  # the writing thread has ended
+            raise Unavailable(Text("unavailable.stopping"))  # the writing thread has ended
         if self._writer is None or self.writer_has_died:
-            raise self.fault or Unavailable("the database is closed")
+            raise self.fault or Unavailable(Text("unavailable.closed"))
 
     async def check_writable(self) -> None:
         """Try a write, which notices a hung writer, and a file that was removed or replaced.
@@ -560,7 +561,7 @@ class Store:
         if self._writer is None or self._thread is None:
             return
         writer, self._writer = self._writer, None
-        self.fault = self.fault or Unavailable("the database is closed")
+        self.fault = self.fault or Unavailable(Text("unavailable.closed"))
         self._wake_all()
         self._jobs.put(None)
         self._thread.join()
@@ -680,7 +681,7 @@ class Store:
         connection = idle.get(block=wait)
         if connection is None:
             idle.put(None)
-            raise self.fault or Unavailable("the database is closed")
+            raise self.fault or Unavailable(Text("unavailable.closed"))
         try:
             connection.execute("BEGIN")
             return job(Reader(connection))

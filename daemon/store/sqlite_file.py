@@ -11,6 +11,7 @@ from typing import Any, Final, Protocol
 
 from daemon import wire
 from daemon.core.errors import Unavailable
+from daemon.core.text import Text
 from daemon.store import migrate
 from daemon.wire import FaultCause
 
@@ -101,7 +102,7 @@ class SqliteFile:
             return  # the write itself reports it
         if (found.st_dev, found.st_ino) != self._file:
             raise Unavailable(
-                f"another file is now at {self._path}, and the open database is no longer there",
+                Text("unavailable.replaced", path=self._path),
                 LOST_RETRY_S,
                 cause=FaultCause.DATABASE_REPLACED,
                 next_step=RESTART,
@@ -132,14 +133,14 @@ class SqliteFile:
         number = getattr(error, "errno", None)
         if name.startswith("SQLITE_FULL") or "disk is full" in text or number in _NO_SPACE:
             return Unavailable(
-                "the disk is full; free some space and momo goes on by itself",
+                Text("unavailable.disk_full"),
                 30,
                 cause=FaultCause.DISK_FULL,
                 next_step="momo backup prune",
             )
         if name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
             return Unavailable(
-                "another program has locked the database; close it",
+                Text("unavailable.locked"),
                 5,
                 cause=FaultCause.DATABASE_BUSY,
                 next_step="momo doctor db",
@@ -151,7 +152,7 @@ class SqliteFile:
             or number is not None
         ):
             return Unavailable(
-                f"the database cannot be read or written: {text}",
+                Text("unavailable.unreadable", why=text),
                 30,
                 cause=FaultCause.DATABASE_UNREADABLE,
                 next_step="momo doctor db disk",
@@ -213,7 +214,7 @@ def file_uri(path: str | Path, query: str) -> str:
 def missing(path: str) -> Unavailable:
     """Return the fault of a database file that is not at its path."""
     return Unavailable(
-        f"the database file {path} was removed",
+        Text("unavailable.missing", path=path),
         LOST_RETRY_S,
         cause=FaultCause.DATABASE_MISSING,
         next_step=RESTORE,
@@ -222,7 +223,7 @@ def missing(path: str) -> Unavailable:
 
 def _read_only(text: str) -> Unavailable:
     return Unavailable(
-        f"the database cannot be written, because its disk or file is read-only: {text}",
+        Text("unavailable.read_only", why=text),
         30,
         cause=FaultCause.DATABASE_READ_ONLY,
         next_step="momo doctor disk",

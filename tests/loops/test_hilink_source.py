@@ -316,7 +316,7 @@ async def test_message_that_cannot_be_stored_by_a_bug_is_set_aside_and_the_other
         async with running(tmp_path, stick) as ran:
             await ran.until_stored(3 if times == 1 else 2)
             await until(lambda: len(stick.messages) == (0 if times == 1 else 1))
-            problems = [fault.text for fault in ran.env.faults.all()]
+            problems = [str(fault.text) for fault in ran.env.faults.all()]
             named = [f"message {odd.index} on the stick" in one for one in problems]
             assert named == ([] if times == 1 else [True])
             state = ran.source.conditions()[0].state

@@ -155,7 +155,7 @@ async def test_part_that_cannot_be_stored_by_a_bug_is_set_aside_and_the_others_a
     # The phone still has the one that was set aside, and shows it again at each look.
     loop._heard([read(1, FIRST), read(3, THIRD)])
     await until(lambda: 3 in [part.index for part in link.parts])
-    problems = [fault.text for fault in shop.env.faults.all()]
+    problems = [str(fault.text) for fault in shop.env.faults.all()]
     assert ["slot 1 of SM" in one for one in problems] == ([] if times == 1 else [True])
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)

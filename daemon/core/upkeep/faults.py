@@ -8,6 +8,7 @@ from msgspec import Struct
 from daemon.core.json_values import Json, timestamp
 from daemon.core.limits import HOUR_US, MINUTE_US
 from daemon.core.model import NoticeRow
+from daemon.core.text import Text
 from daemon.wire import FaultCause
 
 NOTICE_AFTER_US: Final = MINUTE_US
@@ -32,7 +33,7 @@ class Fault(Struct):
 
     id: str
     cause: FaultCause
-    text: str
+    text: Text | str
     next_step: str
     since: int
     told_at: int | None = None
@@ -58,11 +59,7 @@ class Faults:
             (loop, ""), Fault(new_id, FaultCause.LOOP_FAILS, "", REPORT, now_us, count=0)
         )
         fault.count += 1
-        times = "" if fault.count == 1 else f" {fault.count} times"
-        fault.text = (
-            f"A part of momo ({loop}) failed{times} by an error in momo and is started again: {why}. "
-            "The other parts work."
-        )
+        fault.text = Text("fault.loop", loop=loop, count=fault.count, why=why)
         return fault.count
 
     def is_failing(self, loop: str) -> bool:
@@ -81,15 +78,12 @@ class Faults:
         """Note an item on which a loop fails again and again, and which it leaves out; False if that is known."""
         if (loop, item) in self._loops or len(self._loops) >= ASIDE_MAX:
             return False
-        text = (
-            f"A part of momo ({loop}) fails on {item} by an error in momo, and has set it aside: {why}. "
-            "It is not lost, and is tried again when momo starts."
-        )
+        text = Text("fault.aside", loop=loop, item=item, why=why)
         self._loops[loop, item] = Fault(new_id, FaultCause.LOOP_FAILS, text, REPORT, now_us)
         return True
 
     def see(
-        self, found: Mapping[FaultCause, tuple[str, str]], new_id: str, now_us: int
+        self, found: Mapping[FaultCause, tuple[Text | str, str]], new_id: str, now_us: int
     ) -> tuple[list[Fault], list[Fault]]:
         """Note all faults that are present now; return those that began and those that ended.
 
@@ -126,7 +120,7 @@ def fault_json(fault: Fault) -> Json:
     """Return the object of a fault in the status."""
     return {
         "cause": fault.cause,
-        "text": fault.text,
+        "text": str(fault.text),
         "next": fault.next_step or None,
         "since": timestamp(fault.since),
     }
@@ -140,7 +134,7 @@ def as_notice(fault: Fault) -> NoticeRow:
         cause=fault.cause,
         kind=f"fault.{fault.cause}",
         urgent=True,
-        text=fault.text,
+        text=str(fault.text),
         next=fault.next_step,
         count=fault.count,
         told=int(fault.told_at is not None),

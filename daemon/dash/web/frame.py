@@ -10,6 +10,7 @@ from importlib import resources
 from importlib.resources.abc import Traversable
 from typing import Any, Final, Self
 
+from markupsafe import Markup
 from msgspec import Struct
 
 from daemon.core.errors import Refusal, Unavailable
@@ -145,7 +146,10 @@ class Frame:
         """Return the page of an error with its cause and the next step."""
         t = visit.words
         if isinstance(error, Unavailable):
-            values = {"headline": t("error_unavailable"), "more": visit.cite(f"{error.why}.")}
+            values = {
+                "headline": t("error_unavailable"),
+                "more": Markup("{}.").format(visit.cite(error.text)),
+            }
             return Shown("error.html", {**values, "next": error.next_step}, "momo", status=503)
         key = f"error_{error.code.lower()}"
         known = t.has(key)

@@ -14,6 +14,7 @@ from daemon.core.lines.modem_health import ModemHealth
 from daemon.core.model import Payment, PaymentMethod, Transaction
 from daemon.core.payments import matching
 from daemon.core.payments.checkout import NOT_PUBLIC, payable
+from daemon.core.text import Text
 from daemon.core.upkeep.clock_check import Times
 from daemon.core.upkeep.self_check import SpaceStep
 from daemon.env import Env
@@ -79,7 +80,7 @@ async def initialize(
         env.refuse_if_damaged()
         if env.disk.room is SpaceStep.FULL:
             raise Unavailable(
-                "the disk is nearly full and the rest is reserved for payments; free some space and momo continues by itself",
+                Text("unavailable.reserved"),
                 60,
             )
         if not env.place.takes_orders:

@@ -18,6 +18,7 @@ import psycopg.conninfo
 from psycopg import errors, sql
 
 from daemon.core.errors import Unavailable
+from daemon.core.text import Text
 from daemon.store import migrate
 from daemon.store.engine import Reader
 from daemon.store.migrate import Copied, NotCopied
@@ -171,7 +172,7 @@ def _take_lock(connection: Connection) -> None:
         elif time.monotonic() > until:  # noqa: TID251 -- the same
             writer = "another daemon" if holder is None else f"the writer, {_plain(holder[0])}"
             raise Unavailable(
-                f"standby: waiting for {writer}; this daemon takes over when it ends",
+                Text("unavailable.standby", writer=writer),
                 RETRY_S,
                 cause=FaultCause.STANDBY,
             )

@@ -372,7 +372,7 @@ async def test_message_of_a_batch_that_cannot_be_stored_by_a_bug_is_set_aside_an
     assert len(await stored(phone.api)) == 2
     assert (await phone.post(body)).status_code == 200
     assert len(await stored(phone.api)) == 2
-    texts = [one.text for one in phone.api.shop.env.faults.all()]
+    texts = [str(one.text) for one in phone.api.shop.env.faults.all()]
     assert any("has set it aside" in one for one in texts)
     assert "source phone1" in "".join(texts)
 
