@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from enum import StrEnum
 from typing import Final
 
-from daemon.wire import Path, TransactionStatus
+from daemon.wire import Mode, Path, TransactionStatus
 from momo_cli import exit_codes, system
 from momo_cli.errors import Failure, known, usage
 from momo_cli.inputs import ids
@@ -29,6 +29,7 @@ _CODE: Final = re.compile(r"[0-9A-Za-z]{6}", re.ASCII)
 _PARTIAL: Final = re.compile(r"svc_(?!trx_[0-9a-f]{32}$).*", re.ASCII | re.IGNORECASE | re.DOTALL)
 """The beginning of a reference, or both its ends."""
 _FEW: Final = 5
+_RECENT: Final = 50
 LIST_FIELDS: Final = fields(
     "reference svc_code status expected_amount actual_amount difference difference_type currency",
     "payer_phone payer_name created_at completed_at",
@@ -62,7 +63,9 @@ STATUS_WORDS: Final = {
 
 
 def transaction_state(row: Row) -> Cell:
-    """Return the word for a transaction's status; a reversed one does not look paid."""
+    """Return the word for a transaction's status; one that is reversed, or that the balances deny, does not look paid."""
+    if row.get("doubted"):
+        return Cell("✗ DO NOT TRUST", "red")
     found = state(row.get("status"))
     return Cell(f"{found.text}, REVERSED", "red") if row.get("reversed_at") else found
 
@@ -81,6 +84,16 @@ LIST_VIEW: Final = view_of(
     Head("REFERENCE", lambda row, _: clean(row.get("reference")), cut=True),
     id="reference",
 )
+
+
+def mark_doubted(rows: Sequence[Row], client: Client, terminal: Terminal) -> list[Row]:
+    """Mark, for a person, the paid transactions among the newest payments that the wallet's balances deny."""
+    if not terminal.human or not any(row.get("status") in PAID for row in rows):
+        return list(rows)
+    mode = Mode.TEST if client.sandbox else Mode.LIVE
+    newest = at(client.find(Path.LOCAL_REPORT, recent=_RECENT, mode=mode), "recent") or ()
+    denied = {at(row, "order.reference") for row in newest if row["doubted"]}
+    return [{**row, "doubted": True} if row["reference"] in denied else row for row in rows]
 
 
 def find_transaction(client: Client, order: str) -> Reply:

@@ -192,13 +192,11 @@ def _newest(model: Model, screen: Screen, *, tall: bool) -> list[Text]:
 
 def _state(row: Row, model: Model) -> Cell:
     """Return the word for a payment: the status of its transaction, else REVIEW or RECEIVED."""
-    if row.get("doubted"):
-        return Cell("✗ DO NOT TRUST", "red")
+    order = row.get("order")
+    if isinstance(order, dict) or row.get("doubted"):
+        return transaction_state({**(order or {}), "doubted": row.get("doubted")})
     if row.get("reversed"):
         return Cell("✗ TAKEN BACK", "red")
-    order = row.get("order")
-    if isinstance(order, dict):
-        return transaction_state(order)
     asked = any(at(review, "payment.id") == row.get("id") for review in model.reviews)
     waits = asked or row.get("standing") == "review"
     return Cell("! REVIEW", "yellow") if waits else Cell("✓ RECEIVED", "cyan")

@@ -29,6 +29,8 @@ _HELD_MAX: Final = 5
 """The held payments that are named for each wallet."""
 _UNCOUNTED: Final = ("doubtful",)
 """The standings in the balance chain with which a payment is not counted."""
+_RECENT: Final = 50
+"""The newest payments among which those that are not trusted are named."""
 _ID_SHOWN: Final = 8
 _LABEL: Final = 27
 _COUNT: Final = 6
@@ -230,12 +232,13 @@ def sheet_answer(reply: Reply, client: Client, terminal: Terminal, by: str) -> A
         return Answer(reply.text, found, heading=heading + more, empty=nothing)
     wrong = balance_differences(data)
     held = _held(data, client, terminal) if wrong and terminal.human else []
+    denied = _denied(data, client, terminal) if terminal.human else []
     return Answer(
         reply.text,
         [{"currency": sheet["currency"], **line} for sheet in sheets for line in sheet["lines"]],
         lines=sheet_lines(data, terminal),
         empty=nothing,
-        notes=[*(f"! {what}" for what in wrong), *held] if terminal.human else (),
+        notes=[*(f"! {what}" for what in wrong), *held, *denied] if terminal.human else (),
         next=[
             *_unmatched(data, client, terminal),
             *_unsettled(data),
@@ -262,6 +265,27 @@ def _held(data: Row, client: Client, terminal: Terminal) -> list[str]:
             if held and total == _minor(wallet["difference"].lstrip("-")):
                 found.append("  Together they are the difference.")
     return found
+
+
+def _denied(data: Row, client: Client, terminal: Terminal) -> list[str]:
+    """Return the payments of this period that the wallets' balances deny, a line each."""
+    if not any(sheet["all"]["doubted"]["count"] for sheet in data.get("sheets") or ()):
+        return []
+    mode = Mode.TEST if data.get("test") else Mode.LIVE
+    asked = {"recent": _RECENT, "mode": mode, "branch": data.get("branch")}
+    rows = at(client.find(Path.LOCAL_REPORT, **asked), "recent") or ()
+    inside = [row for row in rows if row["doubted"] and data["from"] <= row["at"] < data["to"]]
+    return [
+        f"  {money(row['amount'], row['currency'])}"
+        f" from {payer_text(row['payer_name'], row['payer_phone']) or 'no name'},"
+        f" {clock(row['at'], terminal)}, is not trusted: {_shown_by(row)}"
+        for row in inside
+    ]
+
+
+def _shown_by(row: Row) -> str:
+    code = clean(at(row, "order.svc_code"))
+    return f"momo tx show {code}" if code else "momo review list"
 
 
 def _is_held(row: Row, data: Row, line: Row, currency: str) -> bool:

@@ -40,6 +40,7 @@ from momo_cli.views.transactions import (
     answer_text,
     find_transaction,
     follow_events,
+    mark_doubted,
     parse_status,
     reference_of,
     transaction_answer,
@@ -157,7 +158,7 @@ def list_(
         "--page": str(page + 1),
     }
     kind = f"unsettled {_kind(wanted, origin)}" if unsettled else _kind(wanted, origin)
-    rows = reply.data or []
+    rows = mark_doubted(reply.data or [], client, terminal)
     total, more = at(reply.body, "pagination.total"), at(reply.body, "pagination.has_next")
     of = f" of {total}" if isinstance(total, int) else ""
     heading = f"Showing {len(rows)}{of} {kind}, page {page}"
@@ -218,7 +219,8 @@ def show(
         reply = client.get(path_of(Path.TRANSACTION_BY_CLIENT_REF, client_ref=client_ref))
     else:
         reply = find_transaction(client, transaction or "")
-    answer = transaction_answer(reply, terminal)
+    (row,) = mark_doubted([reply.data], client, terminal)
+    answer = transaction_answer(replace(reply, body={**reply.body, "data": row}), terminal)
     return _with_events(client, terminal, reply, answer) if events else answer
 
 

@@ -138,6 +138,22 @@ def test_the_held_payments_that_explain_a_difference_are_named(api: FakeApi, mom
     assert momo("today", "-o", "table").code == 0
 
 
+def test_a_payment_that_is_not_trusted_is_named(api: FakeApi, momo: Momo) -> None:
+    sheet = samples.REPORT["sheets"][0]
+    every = {**sheet["all"], "doubted": {"count": 1, "amount": "1012.50"}}
+    recent = [
+        {**samples.RECENT, "doubted": True},
+        samples.RECENT,
+        {**samples.RECENT, "doubted": True, "at": "2026-11-19T09:14:00.000Z"},
+    ]
+    report(api, {**samples.REPORT, "sheets": [{**sheet, "all": every}], "recent": recent})
+    ran = momo("today", "-o", "table", "--utc", COLUMNS="80")
+    assert [line for line in (ran.out + ran.err).splitlines() if "rusted" in line] == [
+        "Not trusted, not counted        1",
+        "  GHS 1,012.50 from Kofi Ɔsei 024…4567, today 09:14, is not trusted: momo tx show 7KQ2MX",
+    ]
+
+
 def test_what_matched_no_order_is_looked_for_where_it_is(api: FakeApi, momo: Momo) -> None:
     report(api)
     waits = momo("today", "-o", "table").err

@@ -78,6 +78,20 @@ def test_the_list_says_what_of_the_payer_the_receipt_does_not_contain(
     assert "Kofi Ɔsei 024…4567 (request)" in momo("tx", "list", "-o", "table", COLUMNS="200").out
 
 
+def test_a_payment_that_its_balance_denies_has_the_mark_of_the_watch_screen(
+    api: FakeApi, momo: Momo
+) -> None:
+    api.on("GET", wire.Path.TRANSACTIONS, ok([samples.PAID], pagination=samples.PAGE))
+    api.on("GET", TX, ok({**samples.ONE, "status": "SUCCESS"}))
+    denied = {**samples.RECENT, "order": {**samples.PAID, "reference": samples.REF}}
+    for doubted, mark in ((True, "✗ DO NOT TRUST"), (False, "✓ PAID")):
+        recent = [{**denied, "doubted": doubted}]
+        api.on("GET", wire.Path.LOCAL_REPORT, ok({**samples.REPORT, "recent": recent}))
+        for words in (("list",), ("show", samples.REF)):
+            assert mark in momo("tx", *words, "-o", "table", COLUMNS="120").out
+        assert "SUCCESS" in momo("tx", "list", "--plain").out, "a script is told the status"
+
+
 def test_the_list_shows_live_transactions_or_with_sandbox_the_others(
     api: FakeApi, momo: Momo
 ) -> None:
@@ -249,7 +263,7 @@ def test_the_next_page_keeps_every_filter(api: FakeApi, momo: Momo) -> None:
         "--sort largest --per-page 1 --page 2"
     )
     assert told == f"next:  {typed}\n"
-    first = api.asked[-1].query
+    first = api.asked[0].query
     assert momo(*shlex.split(typed)[1:]).code == 0
     assert {**first, "page": "2"} == api.asked[-1].query
 
@@ -274,7 +288,7 @@ def test_money_without_an_order_is_asked_for(api: FakeApi, momo: Momo) -> None:
     api.on("GET", wire.Path.TRANSACTIONS, ok([samples.PAID], pagination=samples.PAGE))
     ran = momo("tx", "list", "--origin", "open", "-o", "table")
     assert ran.out.startswith("Showing 1 of 2 payments without a transaction, page 1\n")
-    assert api.asked[-1].query["origin"] == "open"
+    assert api.asked[0].query["origin"] == "open"
 
 
 def test_a_transaction_id_without_a_digit_is_not_looked_up(api: FakeApi, momo: Momo) -> None:

@@ -409,6 +409,9 @@ def test_a_payment_that_its_balance_denies_says_so_in_words() -> None:
         model, DayData({**REPORT, "recent": [{**samples.RECENT, "doubted": True}]}, ()), 0.0
     )
     assert "✗ DO NOT TRUST" in "\n".join(shown(model))
+    again = {**samples.RECENT, "order": {**samples.PAID, "reversed_at": samples.RECENT["at"]}}
+    apply_result(model, DayData({**REPORT, "recent": [{**again, "reversed": True}]}, ()), 0.0)
+    assert "✓ PAID, REVERSED" in "\n".join(shown(model)), "as in momo tx list"
 
 
 def test_figures_shrink_before_they_are_left_out() -> None:
