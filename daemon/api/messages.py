@@ -93,7 +93,11 @@ async def list_messages(call: Call) -> Reply:
     asked = query.read(MessagesQuery)
     limit, offset, show_body = asked.limit, asked.offset, asked.show_body
     wanted = messages.MessageFilter(
-        state=asked.state, line=asked.line, sender=asked.sender, since=asked.since
+        state=asked.state,
+        line=asked.line,
+        sender=asked.sender,
+        since=asked.since,
+        mode=call.caller.mode,
     )
     found, total = await call.env.store.read(
         lambda reader: messages.page(reader, wanted, limit=limit, offset=offset)
