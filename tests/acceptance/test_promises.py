@@ -3,16 +3,13 @@
 import http.client
 import random
 import threading
-from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
 import pytest
 
 from daemon import wire
-from tests.acceptance.conftest import SHOP_NUMBER, Scene
-from tests.fakes.real_shop import RealShop, pause, utc_now, wait_until
-from tests.fakes.receipts import mtn_receipts
+from tests.fakes.real_shop import RealShop, pause, wait_until
 from tests.fakes.seed import seed
 from tests.fakes.tiers import share
 
@@ -86,36 +83,3 @@ class _Client:
             assert status == 201, answer
             reference: str = answer["data"]["reference"]
             return reference
-
-
-@pytest.mark.timeout(90)
-def test_of_many_callers_with_one_transaction_id_one_wins_each_time(scene: Scene) -> None:
-    shop = scene.shop
-    shop.start()
-    shop.assign(SHOP_NUMBER)
-    receipts = list(mtn_receipts(ROUNDS, started=utc_now()))
-    for receipt in receipts:
-        scene.phone.deliver(receipt.pdus)
-    wait_until(
-        lambda: shop.rows("SELECT COUNT(*) FROM payments") == [(ROUNDS,)], 60, "all have paid"
-    )
-    with ThreadPoolExecutor(CALLERS) as pool:
-        for receipt in receipts:
-            orders = [shop.request("5.00")["reference"] for _ in range(CALLERS)]
-            gate = threading.Barrier(CALLERS)
-
-            def call(
-                order: str, telco_id: str = receipt.telco_id, gate: threading.Barrier = gate
-            ) -> tuple[int, str]:
-                gate.wait(20)
-                status, answer = shop.api(
-                    "POST", f"/v1/transactions/{order}/reconcile", {"transaction_id": telco_id}
-                )
-                return status, answer.get("error", {}).get("code", "")
-
-            assert Counter(pool.map(call, orders)) == {
-                (200, ""): 1,
-                (409, wire.ErrorCode.TRANSACTION_ID_ALREADY_USED): CALLERS - 1,
-            }
-    paid = shop.rows("SELECT COUNT(*), COUNT(DISTINCT payment_id) FROM reconciliations")
-    assert paid == [(ROUNDS, ROUNDS)]

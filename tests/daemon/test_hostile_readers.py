@@ -357,7 +357,10 @@ def decoding() -> Iterable[str]:
     """Return the modules of the product that import a decoder."""
     for package in PACKAGES:
         for path in sorted((ROOT / package).rglob("*.py")):
-            tree = ast.parse(path.read_text(encoding="utf-8"))
+            text = path.read_text(encoding="utf-8")
+            if not any(decoder in text for decoder in DECODERS):
+                continue
+            tree = ast.parse(text)
             named = {
                 name.partition(".")[0]
                 for node in ast.walk(tree)
