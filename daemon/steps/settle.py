@@ -471,7 +471,8 @@ def add_holder(tx: Tx, outbox: Outbox, payment: Payment, how: Holding, now: int)
     )
     holder = transactions.add(tx, {**row, "matched_by": how.matched_by, "settles": how.settles})
     if not how.rejected and not payment.historical:
-        outbox.forward(tx, holder, payment, now, method=how.method)
+        again = 0 if how.fresh else deliveries.times_taken_back(tx, payment.id)
+        outbox.forward(tx, holder, payment, now, method=how.method, revision=again)
     journal.add(
         tx,
         type="payment.walk_in",

@@ -96,10 +96,9 @@ def get(reader: Reader, delivery_id: str) -> Delivery | None:
 
 
 def was_queued(reader: Reader, endpoint_seq: int, event: str, subject: int) -> bool:
-    """Return whether an endpoint ever had a delivery of the first event of this kind about a subject."""
+    """Return whether an endpoint ever had a delivery of this kind about a subject."""
     return reader.exists(
-        "SELECT 1 FROM deliveries WHERE endpoint_seq = :endpoint AND event = :event "
-        "AND subject = :subject AND revision = 0",
+        "SELECT 1 FROM deliveries WHERE endpoint_seq = :endpoint AND event = :event AND subject = :subject LIMIT 1",
         {"endpoint": endpoint_seq, "event": event, "subject": subject},
     )
 

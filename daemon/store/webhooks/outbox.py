@@ -103,7 +103,9 @@ class Outbox(Struct, frozen=True):
         rows = []
         about = {}
         for facts in payments:
-            delivery = self._delivery(endpoint, _forwarded(tx, facts, bulk=True), now)
+            revision = deliveries.times_taken_back(tx, facts.payment.id)
+            event = _forwarded(tx, facts, revision=revision, bulk=True)
+            delivery = self._delivery(endpoint, event, now)
             rows.append(delivery)
             about[delivery["id"]] = facts.payment.id
         return {about[delivery_id] for delivery_id in deliveries.add(tx, rows)}

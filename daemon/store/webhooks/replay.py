@@ -35,7 +35,7 @@ class Window(Struct, frozen=True):
 class Candidate(Struct, frozen=True):
     """A verified payment of the window.
 
-    `delivery` is the endpoint's own, None if there is none; `elsewhere` says that another endpoint, deleted or not, has
+    `delivery` is the endpoint's own of the verification that counts now, None if there is none; `elsewhere` says that another endpoint, deleted or not, has
     received it.
     """
 
@@ -52,7 +52,9 @@ def _scan(reader: Reader, window: Window, after: int) -> list[tuple[int, bool]]:
         for seq, had in reader.all(
             "SELECT p.seq, d.delivered_at IS NOT NULL FROM payments p JOIN transactions t ON t.payment_seq = p.seq "
             "LEFT JOIN deliveries d ON d.endpoint_seq = :endpoint AND d.event = :event AND d.subject = p.seq "
-            "AND d.revision = 0 WHERE p.seq IN (SELECT seq FROM payments WHERE mode = :mode AND stored_at >= :since "
+            # Of the verification that counts now: one that was taken back had a delivery of its own.
+            "AND d.revision = COALESCE((SELECT last + 1 FROM event_revisions r WHERE r.kind = 'decision_taken_back' AND r.subject = p.id), 0) "
+            "WHERE p.seq IN (SELECT seq FROM payments WHERE mode = :mode AND stored_at >= :since "
             "AND stored_at < :until UNION SELECT seq FROM payments WHERE mode = :mode "
             "AND telco_at >= :since AND telco_at < :until) "
             # Not rejected, and not a copy of what a branch has sent itself.
@@ -79,7 +81,8 @@ def _candidates(reader: Reader, endpoint: Endpoint, seqs: Sequence[int]) -> dict
         "WHERE own.id IN (t.id, t.supersedes) AND o.endpoint_seq <> :endpoint AND o.event = :event AND o.delivered_at IS NOT NULL) "
         "FROM payments p JOIN transactions t ON t.payment_seq = p.seq "
         "LEFT JOIN deliveries d ON d.endpoint_seq = :endpoint AND d.event = :event AND d.subject = p.seq "
-        "AND d.revision = 0 WHERE p.seq IN (SELECT CAST(value AS BIGINT) FROM json_each(:seqs)) "
+        "AND d.revision = COALESCE((SELECT last + 1 FROM event_revisions r WHERE r.kind = 'decision_taken_back' AND r.subject = p.id), 0) "
+        "WHERE p.seq IN (SELECT CAST(value AS BIGINT) FROM json_each(:seqs)) "
         "AND t.rejected = 0 AND t.branch_id IS NULL",
         {"endpoint": endpoint.seq, "event": EventKind.FORWARDED, "seqs": json_rows(seqs)},
         p=Payment,

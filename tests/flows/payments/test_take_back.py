@@ -8,9 +8,10 @@ import pytest
 
 from daemon.core.access.callers import Caller
 from daemon.core.errors import Refusal
-from daemon.core.limits import DECISION_TAKEN_BACK_US
+from daemon.core.limits import DAY_US, DECISION_TAKEN_BACK_US
 from daemon.core.model import Event, Review
 from daemon.flows.payments import cancel_expire, review, settlement
+from daemon.flows.webhooks import replay
 from daemon.wire import ErrorCode, MessageState, SettlementKind, TransactionStatus
 from tests.fakes.answers import decided
 from tests.fakes.receipts import mtn
@@ -98,6 +99,55 @@ async def test_a_second_verification_is_told_again_under_an_id_of_its_own(shop: 
     )
     assert revisions == [0, 1, 2]
     assert len(await sent(shop, "transaction.reversed")) == 2
+
+
+async def _replayed(shop: FakeShop) -> dict[str, int]:
+    now = shop.clock.now_us()
+    asked = replay.ReplayRequest("e", now - DAY_US, now + DAY_US)
+    return {
+        str(what): count
+        for what, count in (await replay.replay(shop.env, OWNER, asked)).counts.items()
+        if count
+    }
+
+
+async def test_a_replay_looks_at_the_verification_that_counts_now(shop: FakeShop) -> None:
+    """The first one arrived and was taken back; the second one failed, so the endpoint lacks it."""
+    _request, held = await of_another_payer(shop)
+    await approve(shop, held.id)
+    await shop.env.store.write(
+        lambda tx: tx.run(
+            "UPDATE deliveries SET status = 'delivered', delivered_at = 1, next_attempt_at = NULL"
+        )
+    )
+    await undo(shop, held.id)
+    shop.clock.advance(1)
+    await approve(shop, held.id)
+    assert await _replayed(shop) == {"skipped_in_flight": 1}
+    await shop.env.store.write(
+        lambda tx: tx.run(
+            "UPDATE deliveries SET status = 'failed', failed_at = 1, next_attempt_at = NULL WHERE revision = 1"
+        )
+    )
+    assert await _replayed(shop) == {"again": 1}
+    queued = "SELECT revision FROM deliveries WHERE next_attempt_at IS NOT NULL AND event = 'transaction.forwarded'"
+    assert await shop.values(queued) == [1]
+
+
+async def test_a_replay_sends_a_second_verification_that_the_endpoint_did_not_get(
+    shop: FakeShop,
+) -> None:
+    """Its rules claimed the payment the first time, not the second time, and claim it now."""
+    _request, held = await of_another_payer(shop)
+    await approve(shop, held.id)
+    await undo(shop, held.id)
+    shop.clock.advance(1)
+    await shop.env.store.write(lambda tx: tx.run("UPDATE endpoints SET catch_all = 0"))
+    await approve(shop, held.id)
+    await shop.env.store.write(lambda tx: tx.run("UPDATE endpoints SET catch_all = 1"))
+    assert await _replayed(shop) == {"new": 1}
+    forwarded = await sent(shop, "transaction.forwarded")
+    assert len({body["webhook_id"] for body in forwarded}) == 2
 
 
 async def test_a_payment_kept_without_an_order_is_free_again(shop: FakeShop) -> None:
