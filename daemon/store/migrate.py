@@ -4,10 +4,11 @@ The record has the checksum of each step's text, so a database made by a pre-rel
 refused with its own error instead of failing later at a column that it lacks.
 """
 
+import functools
 import hashlib
 import re
 import sqlite3
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from importlib import resources
 from typing import Any, Final
 
@@ -104,20 +105,51 @@ _TABLE: Final = re.compile(
 )
 _MARKED: Final = re.compile(
     r"^(?:ALTER TABLE \w+ ADD COLUMN)?\s*(\w+) .*-- (public|masked|hidden)\b"
+    r"(?:, (erased|forgotten|cleaned|own|kept)\b(?: (NULL|'[^']*'))?)?(.*)"
 )
 
 
-def marked_columns(mark: str) -> Mapping[str, Sequence[str]]:
-    """Return the columns whose line in the schema has this mark in its comment, by table: `public`, `masked` or `hidden`."""
-    found, table = dict[str, list[str]](), ""
+class Mark(Struct, frozen=True):
+    """What the comment of a column says.
+
+    Attributes:
+        shown: What an operator sees: `public`, `masked` or `hidden`.
+        forget: What happens to it when a payer is forgotten, as the schema's first lines say; None for a public one.
+        empty: The SQL of the value that takes its place.
+        is_json: The text is JSON.
+    """
+
+    shown: str
+    forget: str | None
+    empty: str | None
+    is_json: bool
+
+
+@functools.cache
+def marks() -> Mapping[str, Mapping[str, Mark]]:
+    """Return the marks of the columns by table. This is the one list of what is shown, masked and erased."""
+    found, table = dict[str, dict[str, Mark]](), ""
     for step in [_RECORD, *(migration.sql for migration in migrations())]:
         for line in step.splitlines():
             if begin := _TABLE.match(line):
                 table = begin[1] or begin[2]
-            match = _MARKED.match(line)
-            if match is not None and match[2] == mark:
-                found.setdefault(table, []).append(match[1])
+            if match := _MARKED.match(line):
+                mark = Mark(match[2], match[3], match[4], "JSON" in match[5])
+                found.setdefault(table, {})[match[1]] = mark
     return found
+
+
+def marked_columns(table: str, *words: str) -> list[str]:
+    """Return the columns of a table with one of these marks, such as `masked` or `cleaned`."""
+    columns = marks().get(table, {}).items()
+    return [name for name, mark in columns if mark.shown in words or mark.forget in words]
+
+
+def emptied(table: str, *words: str) -> str:
+    """Return the assignments that empty the columns of a table with one of these marks."""
+    return ", ".join(
+        f"{name} = {marks()[table][name].empty}" for name in marked_columns(table, *words)
+    )
 
 
 def check_sound(connection: sqlite3.Connection, path: str, *, whole: bool = False) -> None:

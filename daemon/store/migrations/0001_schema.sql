@@ -1,5 +1,8 @@
 -- The schema. Times are microseconds since 1970 in UTC, amounts are minor units, ids are text.
 -- `seq` numbers the rows of a table in the order in which they were written; a column such as `message_seq` names a row by it.
+-- A column of text says in the comment of its line what an operator sees of it: `public`, `masked` or `hidden`; and, unless it
+-- is public, what happens to it when a payer is forgotten (docs/contributing/architecture.md): `erased VALUE` (also when the row is too
+-- old), `forgotten VALUE`, `cleaned` of the payer's number and names, `own` (by a function for it), or `kept`.
 -- A check compares with OR: for a list of more than two, SQLite makes a temporary table at each INSERT.
 
 
@@ -8,10 +11,10 @@
 -- The one shop of this database.
 CREATE TABLE shop (
     id            INTEGER PRIMARY KEY CHECK (id = 1),
-    name          TEXT NOT NULL,  -- masked
+    name          TEXT NOT NULL,  -- masked, kept
     timezone      TEXT NOT NULL,  -- public
-    owner_email   TEXT,  -- masked
-    account_key   TEXT NOT NULL,   -- hidden; hex; the HMAC key that makes webhook ids
+    owner_email   TEXT,  -- masked, kept
+    account_key   TEXT NOT NULL,   -- hidden, kept; hex; the HMAC key that makes webhook ids
     created_at    INTEGER NOT NULL,
     role          TEXT NOT NULL DEFAULT 'alone' CHECK (role = 'alone' OR role = 'branch' OR role = 'hub')  -- public
 ) STRICT;
@@ -19,27 +22,27 @@ CREATE TABLE shop (
 CREATE TABLE api_keys (
     seq          INTEGER PRIMARY KEY,
     id           TEXT NOT NULL UNIQUE,  -- public
-    name         TEXT NOT NULL,  -- masked
+    name         TEXT NOT NULL,  -- masked, kept
     mode         TEXT NOT NULL CHECK (mode IN ('live', 'test')),  -- public
     kind         TEXT NOT NULL CHECK (kind IN ('secret', 'publishable')),  -- public
     hint         TEXT NOT NULL,            -- public; prefix and last four, for lists
-    sha256       TEXT NOT NULL UNIQUE,  -- hidden
+    sha256       TEXT NOT NULL UNIQUE,  -- hidden, kept
     scopes       TEXT NOT NULL,            -- public; JSON array
     created_at   INTEGER NOT NULL,
     expires_at   INTEGER,
     revoked_at   INTEGER,
     last_used_at INTEGER,
-    last_used_from TEXT  -- masked
+    last_used_from TEXT  -- masked, kept
 ) STRICT;
 
 -- The people who may use the shop; one of them is the owner.
 CREATE TABLE users (
     seq           INTEGER PRIMARY KEY,
     id            TEXT NOT NULL UNIQUE,  -- public
-    name          TEXT NOT NULL UNIQUE,  -- masked
+    name          TEXT NOT NULL UNIQUE,  -- masked, kept
     role          TEXT NOT NULL CHECK (role = 'owner' OR role = 'manager' OR role = 'cashier' OR role = 'viewer'),  -- public
-    password_hash TEXT NOT NULL,           -- hidden; argon2id
-    totp_sealed   TEXT,                    -- hidden; the seed of the second factor; NULL while it is off
+    password_hash TEXT NOT NULL,           -- hidden, kept; argon2id
+    totp_sealed   TEXT,                    -- hidden, kept; the seed of the second factor; NULL while it is off
     totp_step     INTEGER,                 -- the time step of the last code that was used; no code is taken twice
     created_at    INTEGER NOT NULL,
     password_at   INTEGER NOT NULL,        -- when the password was set
@@ -50,21 +53,21 @@ CREATE UNIQUE INDEX users_one_owner ON users (role) WHERE role = 'owner';
 -- Codes that replace a lost second factor, each once.
 CREATE TABLE recovery_codes (
     user_id TEXT NOT NULL REFERENCES users (id),  -- public
-    sha256  TEXT NOT NULL,  -- hidden
+    sha256  TEXT NOT NULL,  -- hidden, kept
     PRIMARY KEY (user_id, sha256)
 ) STRICT, WITHOUT ROWID;
 
 -- Browsers that are logged in to the dashboard. The cookie holds the token, the row only its hash.
 CREATE TABLE browser_sessions (
     seq          INTEGER PRIMARY KEY,
-    id           TEXT NOT NULL UNIQUE,  -- hidden
-    sha256       TEXT NOT NULL UNIQUE,  -- hidden
+    id           TEXT NOT NULL UNIQUE,  -- hidden, kept
+    sha256       TEXT NOT NULL UNIQUE,  -- hidden, kept
     user_id      TEXT NOT NULL REFERENCES users (id),  -- public
     created_at   INTEGER NOT NULL,
     seen_at      INTEGER NOT NULL,
     confirmed_at INTEGER,                  -- when the user last typed the own password again
-    address      TEXT NOT NULL,  -- masked
-    browser      TEXT NOT NULL,  -- masked
+    address      TEXT NOT NULL,  -- masked, kept
+    browser      TEXT NOT NULL,  -- masked, kept
     language     TEXT,  -- public
     mode         TEXT CHECK (mode IN ('live', 'test'))  -- public; NULL: live, or the sandbox while all phones are simulated
 ) STRICT;
@@ -74,27 +77,27 @@ CREATE INDEX browser_sessions_by_user ON browser_sessions (user_id, seq);
 CREATE TABLE password_attempts (
     seq INTEGER PRIMARY KEY,
     at  INTEGER NOT NULL,
-    who TEXT NOT NULL DEFAULT 'account'  -- masked
+    who TEXT NOT NULL DEFAULT 'account'  -- masked, kept
 ) STRICT;
 CREATE INDEX password_attempts_by_who ON password_attempts (who, at);
 
 -- The key that signs the session tokens of the API.
 CREATE TABLE session_keys (
     id      INTEGER PRIMARY KEY CHECK (id = 1),
-    sealed  TEXT NOT NULL,  -- hidden
+    sealed  TEXT NOT NULL,  -- hidden, kept
     made_at INTEGER NOT NULL
 ) STRICT;
 
 -- Sessions that were logged out, until their tokens expire.
 CREATE TABLE ended_sessions (
-    id      TEXT PRIMARY KEY,  -- hidden
+    id      TEXT PRIMARY KEY,  -- hidden, kept
     ends_at INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 
 -- Passwords of other services.
 CREATE TABLE sealed_secrets (
     name   TEXT PRIMARY KEY,  -- public
-    sealed TEXT NOT NULL,  -- hidden
+    sealed TEXT NOT NULL,  -- hidden, kept
     set_at INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 
@@ -109,10 +112,10 @@ CREATE TABLE source_states (
 -- First answers of calls with an idempotency key.
 CREATE TABLE idempotency_keys (
     scope       TEXT NOT NULL,                 -- public; mode, caller, method and path
-    key         TEXT NOT NULL,  -- hidden
-    fingerprint TEXT NOT NULL,  -- hidden
+    key         TEXT NOT NULL,  -- hidden, own
+    fingerprint TEXT NOT NULL,  -- hidden, own
     status      INTEGER NOT NULL,
-    body        TEXT NOT NULL,  -- hidden
+    body        TEXT NOT NULL,  -- hidden, own
     sealed      INTEGER NOT NULL CHECK (sealed IN (0, 1)),
     created_at  INTEGER NOT NULL,
     PRIMARY KEY (scope, key)
@@ -132,7 +135,7 @@ CREATE TABLE messages (
     device_id         TEXT NOT NULL,  -- public
     slot_index        INTEGER NOT NULL,
     payment_method_seq INTEGER CHECK (payment_method_seq > 0),  -- NULL: of none of the shop's numbers
-    sender            TEXT,  -- masked
+    sender            TEXT,  -- masked, own
     sender_type       TEXT,  -- public
     smsc              TEXT,  -- public
     sent_at           INTEGER,             -- SMSC time of the first part
@@ -140,14 +143,14 @@ CREATE TABLE messages (
     parts_seen        INTEGER NOT NULL CHECK (parts_seen >= 1 AND parts_seen <= parts_total),
     reference_width   INTEGER,             -- 8 or 16; NULL for a message of one part
     reference         INTEGER,
-    body              TEXT,                -- masked; NULL until the last part is stored
+    body              TEXT,                -- masked, erased ''; NULL until the last part is stored
     state             TEXT NOT NULL CHECK (state = 'payment' OR state = 'not_payment' OR state = 'unparsed' OR  -- public
                                            state = 'incomplete' OR state = 'held' OR state = 'historical' OR
                                            state = 'duplicate'),
     kind              TEXT,  -- public
     provider          TEXT,  -- public
     wording           TEXT,  -- public
-    fields            TEXT NOT NULL,       -- masked; JSON object, without members that are null
+    fields            TEXT NOT NULL,       -- masked, erased '{}'; JSON object, without members that are null
     trusted           INTEGER CHECK (trusted IN (0, 1)),
     reasons           TEXT NOT NULL,       -- public; JSON array
     payment_id        TEXT,  -- public
@@ -204,8 +207,8 @@ CREATE TABLE sms_parts (
     seq         INTEGER PRIMARY KEY,
     sim         INTEGER NOT NULL CHECK (sim <> 0),  -- its number, or minus that of a merchant number without a SIM
     sha256      BLOB NOT NULL,             -- public; its first 16 octets: of the PDU's octets, of an imported part also of a prefix
-    pdu         BLOB,                      -- hidden; its octets; NULL once it was erased, or if `pdu_text` has it
-    pdu_text    TEXT,                      -- hidden; what the phone gave, if it is not the octets in hex with capital letters
+    pdu         BLOB,                      -- hidden, erased NULL; its octets; NULL once it was erased, or if `pdu_text` has it
+    pdu_text    TEXT,                      -- hidden, erased NULL; what the phone gave, if it is not the octets in hex with capital letters
     message_seq INTEGER NOT NULL REFERENCES messages (seq),
     position    INTEGER NOT NULL CHECK (position >= 1),
     sent_at     INTEGER,
@@ -308,7 +311,7 @@ CREATE TABLE gaps_known (
     seq         INTEGER PRIMARY KEY,
     message_seq INTEGER NOT NULL REFERENCES messages (seq),
     gap_minor   INTEGER NOT NULL,
-    notes       TEXT,  -- masked
+    notes       TEXT,  -- masked, kept
     known_by    TEXT NOT NULL,  -- public
     known_at    INTEGER NOT NULL,
     UNIQUE (message_seq, gap_minor)
@@ -337,7 +340,7 @@ CREATE TABLE confirmed_wordings (
     mode         TEXT NOT NULL CHECK (mode IN ('live', 'test')),  -- public
     network      TEXT NOT NULL,                -- public; short name
     wording      TEXT NOT NULL,  -- public
-    sender       TEXT NOT NULL,                -- masked; alphanumeric, byte for byte
+    sender       TEXT NOT NULL,                -- masked, kept; alphanumeric, byte for byte
     message_id   TEXT NOT NULL REFERENCES messages (id),  -- public
     confirmed_by TEXT NOT NULL,  -- public
     confirmed_at INTEGER NOT NULL,
@@ -348,9 +351,9 @@ CREATE TABLE approved_payers (
     seq          INTEGER PRIMARY KEY,
     id           TEXT NOT NULL UNIQUE,  -- public
     mode         TEXT NOT NULL CHECK (mode IN ('live', 'test')),  -- public
-    phone_number TEXT NOT NULL,                -- masked; E.164
-    name         TEXT NOT NULL,                -- masked; as on the receipt
-    name_key     TEXT NOT NULL,                -- masked; parsers.person_name.comparison_key
+    phone_number TEXT NOT NULL,                -- masked, own; E.164
+    name         TEXT NOT NULL,                -- masked, own; as on the receipt
+    name_key     TEXT NOT NULL,                -- masked, own; parsers.person_name.comparison_key
     review_id    TEXT NOT NULL REFERENCES reviews (id),  -- public
     approved_by  TEXT NOT NULL,  -- public
     approved_at  INTEGER NOT NULL,
@@ -367,7 +370,7 @@ CREATE TABLE devices (
     device_id     TEXT PRIMARY KEY,        -- public; UUIDv5 of the IMEI
     mode          TEXT NOT NULL DEFAULT 'live' CHECK (mode IN ('live', 'test')),  -- public; test: a phone of the sandbox
     imei          TEXT,  -- public
-    name          TEXT NOT NULL,  -- masked
+    name          TEXT NOT NULL,  -- masked, kept
     manufacturer  TEXT,  -- public
     model         TEXT,  -- public
     port          TEXT,  -- public
@@ -417,7 +420,7 @@ CREATE UNIQUE INDEX sim_absences_one_open ON sim_absences (sim_key) WHERE until 
 
 CREATE TABLE sim_pins (
     owner     TEXT PRIMARY KEY,           -- public; the SIM's ICCID; the phone's IMEI if it names no SIM while locked
-    sealed    TEXT NOT NULL,  -- hidden
+    sealed    TEXT NOT NULL,  -- hidden, kept
     stored_at INTEGER NOT NULL,
     tried_at  INTEGER,                    -- NULL: never
     outcome   TEXT CHECK (outcome IN ('opened', 'wrong'))  -- public; of the last try; NULL: none, or unknown
@@ -437,9 +440,9 @@ CREATE TABLE payment_methods (
     id              TEXT NOT NULL UNIQUE,  -- public
     mode            TEXT NOT NULL DEFAULT 'live' CHECK (mode IN ('live', 'test')),  -- public; test: made in the sandbox
     provider        TEXT NOT NULL,  -- public
-    phone_number    TEXT NOT NULL,         -- masked; E.164
-    account_name    TEXT NOT NULL,  -- masked
-    merchant_code   TEXT,  -- masked
+    phone_number    TEXT NOT NULL,         -- masked, kept; E.164
+    account_name    TEXT NOT NULL,  -- masked, kept
+    merchant_code   TEXT,  -- masked, kept
     sim_seq         INTEGER REFERENCES sims (seq),
     is_active       INTEGER NOT NULL CHECK (is_active IN (0, 1)),
     line_created_at INTEGER,               -- when the number was put on its SIM; older messages are history
@@ -503,9 +506,9 @@ CREATE TABLE payments (
     currency             TEXT NOT NULL,  -- public
     fee_minor            INTEGER,
     balance_minor        INTEGER,
-    payer_name           TEXT,  -- masked
-    payer_phone          TEXT,             -- masked; E.164
-    reference_text       TEXT,  -- masked
+    payer_name           TEXT,  -- masked, forgotten NULL
+    payer_phone          TEXT,             -- masked, forgotten NULL; E.164
+    reference_text       TEXT,  -- masked, forgotten NULL
     telco_at             INTEGER NOT NULL, -- printed time, else SMSC time, else when stored
     stored_at            INTEGER NOT NULL,
     historical           INTEGER NOT NULL CHECK (historical IN (0, 1)),
@@ -564,16 +567,16 @@ CREATE TABLE transactions (
     public_slug                   TEXT UNIQUE,  -- public
     expected_minor                INTEGER CHECK (expected_minor > 0),
     currency                      TEXT NOT NULL,  -- public
-    phone_number                  TEXT,  -- masked
-    customer_name                 TEXT,  -- masked
-    description                   TEXT,  -- masked
-    webhook_url                   TEXT,  -- masked
-    redirect_url                  TEXT,  -- masked
-    client_reference              TEXT,  -- masked
-    meta                          TEXT NOT NULL,          -- masked; JSON object
+    phone_number                  TEXT,  -- masked, forgotten NULL
+    customer_name                 TEXT,  -- masked, forgotten NULL
+    description                   TEXT,  -- masked, forgotten NULL
+    webhook_url                   TEXT,  -- masked, kept
+    redirect_url                  TEXT,  -- masked, kept
+    client_reference              TEXT,  -- masked, kept
+    meta                          TEXT NOT NULL,          -- masked, forgotten '{}'; JSON object
     expected_telco_transaction_id TEXT,                   -- public; trimmed, upper case
-    expected_payer_phone          TEXT,  -- masked
-    expected_payer_name           TEXT,  -- masked
+    expected_payer_phone          TEXT,  -- masked, forgotten NULL
+    expected_payer_name           TEXT,  -- masked, forgotten NULL
     send_sms_to_payer             INTEGER NOT NULL CHECK (send_sms_to_payer IN (0, 1)),
     created_with                  TEXT NOT NULL CHECK (created_with = 'secret' OR created_with = 'publishable' OR  -- public
                                                        created_with = 'session' OR created_with = 'sms'),
@@ -594,7 +597,7 @@ CREATE TABLE transactions (
     reversed_at                   INTEGER,
     settled_at                    INTEGER,                -- a person ended what a short or too large payment left open
     settled_by                    TEXT,                   -- public
-    settlement                    TEXT,                   -- masked; JSON object: kind, amount_minor, holder, notes
+    settlement                    TEXT,                   -- masked, cleaned; JSON object: kind, amount_minor, holder, notes
     settles                       TEXT,                   -- public; of a holder: id of the order that its payment settles
     branch_id                     TEXT,                   -- public; as in messages
     version                       INTEGER,
@@ -677,7 +680,7 @@ CREATE TABLE svc_codes (
 CREATE TABLE request_names (
     mode           TEXT NOT NULL,  -- public
     expected_minor INTEGER NOT NULL,
-    pair           TEXT NOT NULL,  -- masked
+    pair           TEXT NOT NULL,  -- masked, own
     expires_at     INTEGER NOT NULL,
     transaction_id TEXT NOT NULL REFERENCES transactions (id),  -- public
     PRIMARY KEY (mode, expected_minor, pair, expires_at, transaction_id)
@@ -703,7 +706,7 @@ CREATE TABLE reconciliations (
     transaction_id  TEXT NOT NULL UNIQUE REFERENCES transactions (id),  -- public
     payment_id      TEXT NOT NULL UNIQUE REFERENCES payments (id),  -- public
     claimed_minor   INTEGER,
-    notes           TEXT,  -- masked
+    notes           TEXT,  -- masked, cleaned
     actor           TEXT NOT NULL,  -- public
     created_at      INTEGER NOT NULL
 ) STRICT;
@@ -712,7 +715,7 @@ CREATE TABLE reconciliations (
 CREATE TABLE cancellations (
     seq            INTEGER PRIMARY KEY,
     transaction_id TEXT NOT NULL UNIQUE REFERENCES transactions (id),  -- public
-    reason         TEXT NOT NULL  -- masked
+    reason         TEXT NOT NULL  -- masked, cleaned
 ) STRICT;
 
 -- Unknown IDs tried on a transaction, to limit guessing.
@@ -746,11 +749,11 @@ CREATE TABLE reviews (
     message_id     TEXT NOT NULL REFERENCES messages (id),  -- public
     payment_id     TEXT REFERENCES payments (id),  -- public
     transaction_id TEXT REFERENCES transactions (id),  -- public
-    details        TEXT NOT NULL,              -- masked; JSON object
+    details        TEXT NOT NULL,              -- masked, cleaned; JSON object
     created_at     INTEGER NOT NULL,
     decided_at     INTEGER,
     decided_by     TEXT,  -- public
-    notes          TEXT,  -- masked
+    notes          TEXT,  -- masked, cleaned
     branch_id      TEXT,                       -- public; as in messages
     version        INTEGER
 ) STRICT;
@@ -778,8 +781,8 @@ CREATE TABLE sms_outbox (
     kind           TEXT    NOT NULL CHECK (kind = 'code' OR kind = 'code_again' OR kind = 'receipt' OR  -- public
                                            kind = 'notice' OR kind = 'test'),
     sim_seq        INTEGER NOT NULL REFERENCES sims (seq),
-    number         TEXT    NOT NULL,  -- masked
-    body           TEXT    NOT NULL,  -- masked
+    number         TEXT    NOT NULL,  -- masked, forgotten ''
+    body           TEXT    NOT NULL,  -- masked, erased ''
     status         TEXT    NOT NULL CHECK (status = 'queued' OR status = 'sending' OR status = 'sent' OR  -- public
                                            status = 'failed' OR status = 'unknown' OR status = 'expired'),
     tries          INTEGER NOT NULL CHECK (tries >= 0),
@@ -788,7 +791,7 @@ CREATE TABLE sms_outbox (
     expires_at     INTEGER NOT NULL,
     created_at     INTEGER NOT NULL,
     ended_at       INTEGER CHECK ((ended_at IS NULL) = (status IN ('queued', 'sending'))),
-    why            TEXT    NOT NULL,  -- masked
+    why            TEXT    NOT NULL,  -- masked, kept
     UNIQUE (transaction_id, kind)
 ) STRICT;
 CREATE INDEX sms_outbox_due ON sms_outbox (sim_seq, next_try_at, seq) WHERE status = 'queued';
@@ -816,9 +819,9 @@ CREATE TABLE endpoints (
     id                   TEXT NOT NULL UNIQUE,  -- public
     kind                 TEXT NOT NULL CHECK (kind IN ('endpoint', 'implicit')),  -- public
     mode                 TEXT NOT NULL CHECK (mode IN ('live', 'test')),   -- public; test = sandbox
-    url                  TEXT NOT NULL,  -- masked
-    url_normalised       TEXT NOT NULL,  -- masked
-    description          TEXT NOT NULL,  -- masked
+    url                  TEXT NOT NULL,  -- masked, kept
+    url_normalised       TEXT NOT NULL,  -- masked, kept
+    description          TEXT NOT NULL,  -- masked, kept
     events               TEXT NOT NULL,        -- public; JSON array
     catch_all            INTEGER NOT NULL CHECK (catch_all IN (0, 1)),
     include_raw          INTEGER NOT NULL CHECK (include_raw IN (0, 1)),
@@ -832,7 +835,7 @@ CREATE TABLE endpoints (
     link_failures        INTEGER NOT NULL DEFAULT 0,  -- caused by our own link, since the last 2xx
     deleted_at           INTEGER,
     backlog_seq          INTEGER NOT NULL DEFAULT 0,  -- deliveries up to this one waited for the end of an outage or a pause
-    headers              TEXT NOT NULL DEFAULT '{}'   -- hidden; JSON: name to sealed value
+    headers              TEXT NOT NULL DEFAULT '{}'   -- hidden, kept; JSON: name to sealed value
 ) STRICT;
 CREATE UNIQUE INDEX endpoints_one_implicit ON endpoints (mode, url_normalised) WHERE kind = 'implicit';
 CREATE INDEX endpoints_in_use ON endpoints (mode, seq) WHERE kind = 'endpoint' AND deleted_at IS NULL;
@@ -840,7 +843,7 @@ CREATE INDEX endpoints_in_use ON endpoints (mode, seq) WHERE kind = 'endpoint' A
 CREATE TABLE webhook_secrets (
     seq        INTEGER PRIMARY KEY,
     owner      TEXT NOT NULL,                  -- public; an endpoint's id, or 'account' for all implicit endpoints
-    sealed     TEXT NOT NULL,  -- hidden
+    sealed     TEXT NOT NULL,  -- hidden, kept
     created_at INTEGER NOT NULL,
     expires_at INTEGER                         -- NULL: the current secret
 ) STRICT;
@@ -851,10 +854,10 @@ CREATE TABLE rules (
     seq         INTEGER PRIMARY KEY,       -- one version
     id          TEXT NOT NULL,  -- public
     endpoint_id TEXT NOT NULL REFERENCES endpoints (id),  -- public
-    name        TEXT NOT NULL,  -- masked
+    name        TEXT NOT NULL,  -- masked, kept
     position    INTEGER NOT NULL,
     enabled     INTEGER NOT NULL CHECK (enabled IN (0, 1)),
-    filter      TEXT NOT NULL,             -- masked; compact JSON of an object
+    filter      TEXT NOT NULL,             -- masked, kept; compact JSON of an object
     created_at  INTEGER NOT NULL,          -- of the first version
     updated_at  INTEGER NOT NULL,
     replaced_at INTEGER                    -- NULL: the rule as it is now
@@ -870,7 +873,7 @@ CREATE TABLE routings (
     mode            TEXT NOT NULL CHECK (mode IN ('live', 'test')),  -- public
     decided_at      INTEGER NOT NULL,
     claims          INTEGER NOT NULL CHECK (claims >= 0),  -- number of endpoints that claim it
-    decision        TEXT NOT NULL          -- masked; JSON: the endpoints and rules considered, and the claims (daemon/core/webhooks/routing.py)
+    decision        TEXT NOT NULL          -- masked, cleaned; JSON: the endpoints and rules considered, and the claims (daemon/core/webhooks/routing.py)
 ) STRICT;
 CREATE INDEX routings_by_payment ON routings (payment_seq, seq);
 CREATE INDEX routings_unclaimed ON routings (mode, decided_at) WHERE claims = 0;
@@ -903,9 +906,9 @@ CREATE TABLE deliveries (
     waiting              TEXT,                 -- public; why it is held back; NULL also for a paused endpoint
     extra                INTEGER NOT NULL DEFAULT 0 CHECK (extra IN (0, 1)),  -- a retry brought forward: its failure uses up no step
     response_status_code INTEGER,
-    response_body        TEXT,  -- masked
+    response_body        TEXT,  -- masked, erased NULL
     error_code           TEXT,  -- public
-    error_message        TEXT,  -- masked
+    error_message        TEXT,  -- masked, kept
     created_at           INTEGER NOT NULL,
     delivered_at         INTEGER,              -- the first 2xx; never overwritten
     failed_at            INTEGER,
@@ -966,7 +969,7 @@ CREATE TABLE delivery_counts (
 -- The bodies of deliveries, sent byte for byte and never serialised again.
 CREATE TABLE delivery_bodies (
     delivery_seq INTEGER PRIMARY KEY REFERENCES deliveries (seq),
-    deflated     BLOB NOT NULL             -- hidden; RFC 1951
+    deflated     BLOB NOT NULL             -- hidden, own; RFC 1951
 ) STRICT;
 
 CREATE TABLE attempts (
@@ -979,7 +982,7 @@ CREATE TABLE attempts (
     duration_us   INTEGER,
     status_code   INTEGER,
     error_code    TEXT,  -- public
-    error_message TEXT,  -- masked
+    error_message TEXT,  -- masked, kept
     counted       INTEGER CHECK (counted IN (0, 1))
 ) STRICT;
 CREATE INDEX attempts_by_delivery ON attempts (delivery_seq, seq);
@@ -998,15 +1001,15 @@ CREATE TABLE dead_letters (
     failed_at          INTEGER NOT NULL DEFAULT 0,
     failing_since      INTEGER,            -- first attempt of the failed run
     error_code         TEXT,  -- public
-    error_message      TEXT,  -- masked
+    error_message      TEXT,  -- masked, kept
     last_status_code   INTEGER,
-    last_response_body TEXT,  -- masked
+    last_response_body TEXT,  -- masked, erased NULL
     attempt_count      INTEGER NOT NULL DEFAULT 0,
     clock_waits        INTEGER NOT NULL DEFAULT 0,
     mode               TEXT NOT NULL DEFAULT 'live' CHECK (mode IN ('live', 'test')),  -- public; of the endpoint
     dismissed_at       INTEGER,            -- when an operator closed it without sending it again
     dismissed_by       TEXT,  -- public
-    notes              TEXT  -- masked
+    notes              TEXT  -- masked, cleaned
 ) STRICT;
 CREATE INDEX dead_letters_by_failure ON dead_letters (failed_at, seq);
 CREATE INDEX dead_letters_open ON dead_letters (failed_at, seq)
@@ -1041,7 +1044,7 @@ CREATE TABLE events (
     message_seq     INTEGER,
     message_id      TEXT,                      -- public; instead of the number: of a message that lacks parts
     endpoint_seq    INTEGER,
-    data            TEXT NOT NULL              -- masked; JSON object
+    data            TEXT NOT NULL              -- masked, kept; JSON object
 ) STRICT;
 CREATE INDEX events_by_transaction ON events (transaction_seq, seq) WHERE transaction_seq IS NOT NULL;
 CREATE INDEX events_of_people ON events (seq) WHERE actor <> 'momo';
@@ -1060,12 +1063,12 @@ CREATE TABLE notice_cursor (
 CREATE TABLE notices (
     seq          INTEGER PRIMARY KEY,
     id           TEXT NOT NULL UNIQUE,  -- public
-    cause        TEXT NOT NULL,            -- masked; kind, and the endpoint, phone or SIM
+    cause        TEXT NOT NULL,            -- masked, kept; kind, and the endpoint, phone or SIM
     kind         TEXT NOT NULL,            -- public; type of the journal entry
     urgent       INTEGER NOT NULL CHECK (urgent IN (0, 1)),
-    text         TEXT NOT NULL,            -- masked; one sentence about the latest occurrence
-    words        TEXT,                     -- masked; key and values of that sentence as JSON, for other languages
-    next         TEXT NOT NULL,            -- masked; the command to type; empty if there is none
+    text         TEXT NOT NULL,            -- masked, kept; one sentence about the latest occurrence
+    words        TEXT,                     -- masked, kept; key and values of that sentence as JSON, for other languages
+    next         TEXT NOT NULL,            -- masked, kept; the command to type; empty if there is none
     count        INTEGER NOT NULL CHECK (count >= 1),
     told         INTEGER NOT NULL,         -- occurrences that were sent
     first_at     INTEGER NOT NULL,
@@ -1082,12 +1085,12 @@ CREATE TABLE notice_sends (
     seq       INTEGER PRIMARY KEY,
     id        TEXT NOT NULL UNIQUE,  -- public
     channel   TEXT NOT NULL CHECK (channel = 'email' OR channel = 'desktop' OR channel = 'sms'),  -- public
-    subject   TEXT NOT NULL,  -- masked
-    body      TEXT NOT NULL,  -- masked
+    subject   TEXT NOT NULL,  -- masked, kept
+    body      TEXT NOT NULL,  -- masked, kept
     tries     INTEGER NOT NULL,
     due_at    INTEGER,                     -- NULL: ended
     ended_at  INTEGER,
-    error     TEXT,                        -- masked; of the last try; NULL once it is sent
+    error     TEXT,                        -- masked, kept; of the last try; NULL once it is sent
     queued_at INTEGER NOT NULL
 ) STRICT;
 CREATE INDEX notice_sends_due ON notice_sends (due_at) WHERE due_at IS NOT NULL;
@@ -1103,7 +1106,7 @@ CREATE TABLE hub_link (
     name       TEXT NOT NULL,              -- public; of this branch at the hub
     url        TEXT NOT NULL,  -- public
     spki       TEXT NOT NULL,              -- public; SHA-256 of the hub's public key, hex; '': its certificate is checked as any other
-    key_sealed TEXT NOT NULL,  -- hidden
+    key_sealed TEXT NOT NULL,  -- hidden, kept
     decides    TEXT NOT NULL CHECK (decides IN ('all', 'nothing')),  -- public
     epoch      INTEGER NOT NULL,           -- grows when this shop is restored
     turn       INTEGER NOT NULL,           -- of the last request; grows with each
@@ -1136,8 +1139,8 @@ CREATE TABLE hub_commands (
     id      TEXT NOT NULL UNIQUE,  -- public
     kind    TEXT NOT NULL,  -- public
     subject TEXT NOT NULL,                 -- public; the payment or review
-    body    TEXT NOT NULL,                 -- hidden; JSON object
-    outcome TEXT NOT NULL,                 -- hidden; JSON object
+    body    TEXT NOT NULL,                 -- hidden, kept; JSON object
+    outcome TEXT NOT NULL,                 -- hidden, kept; JSON object
     done_at INTEGER NOT NULL
 ) STRICT;
 CREATE INDEX hub_commands_by_subject ON hub_commands (subject, seq);
@@ -1153,12 +1156,12 @@ CREATE TABLE branches (
     status        TEXT NOT NULL CHECK (status = 'invited' OR status = 'joined' OR status = 'disputed' OR  -- public
                                        status = 'leaving' OR status = 'left'),
     key_id        TEXT,                    -- public; of its API key
-    invite_sha256 TEXT,                    -- hidden; NULL: no invitation is open
+    invite_sha256 TEXT,                    -- hidden, kept; NULL: no invitation is open
     invite_until  INTEGER,
     epoch         INTEGER NOT NULL,
     turn          INTEGER NOT NULL,
     turn_sha256   TEXT,                    -- public; of the body of the request with this number
-    turn_answer   TEXT,                    -- hidden; JSON: the answer to it, given again to a repeated request; NULL: not finished
+    turn_answer   TEXT,                    -- hidden, kept; JSON: the answer to it, given again to a repeated request; NULL: not finished
     acked_seq     INTEGER NOT NULL,
     last_heard_at INTEGER,
     version       TEXT,                    -- public; of its momo
@@ -1173,12 +1176,12 @@ CREATE TABLE branch_commands (
     branch_id TEXT NOT NULL REFERENCES branches (id),  -- public
     kind      TEXT NOT NULL,  -- public
     subject   TEXT NOT NULL,  -- public
-    body      TEXT NOT NULL,               -- hidden; JSON object
+    body      TEXT NOT NULL,               -- hidden, kept; JSON object
     made_by   TEXT NOT NULL,  -- public
     made_at   INTEGER NOT NULL,
     sent_at   INTEGER,
     done_at   INTEGER,
-    outcome   TEXT                         -- hidden; JSON object
+    outcome   TEXT                         -- hidden, kept; JSON object
 ) STRICT;
 CREATE INDEX branch_commands_open ON branch_commands (branch_id, seq) WHERE done_at IS NULL;
 CREATE INDEX branch_commands_by_subject ON branch_commands (subject, seq);
@@ -1189,8 +1192,8 @@ CREATE TABLE facts_refused (
     version    INTEGER NOT NULL,
     kind       TEXT NOT NULL,  -- public
     id         TEXT NOT NULL,  -- public
-    why        TEXT NOT NULL,  -- hidden
-    body       TEXT NOT NULL,              -- hidden; JSON object
+    why        TEXT NOT NULL,  -- hidden, kept
+    body       TEXT NOT NULL,              -- hidden, kept; JSON object
     at         INTEGER NOT NULL,
     tried_with TEXT NOT NULL,              -- public; version of the program that could not store it; another one tries again
     PRIMARY KEY (branch_id, version)
@@ -1202,7 +1205,7 @@ CREATE TABLE branch_facts (
     kind      TEXT NOT NULL,  -- public
     id        TEXT NOT NULL,  -- public
     version   INTEGER NOT NULL,
-    body      TEXT NOT NULL,               -- hidden; JSON object, or null: the row is gone
-    message   TEXT,                        -- hidden; JSON object: the message that came with the row
+    body      TEXT NOT NULL,               -- hidden, kept; JSON object, or null: the row is gone
+    message   TEXT,                        -- hidden, kept; JSON object: the message that came with the row
     PRIMARY KEY (branch_id, kind, id)
 ) STRICT;

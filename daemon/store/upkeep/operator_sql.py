@@ -1,6 +1,6 @@
 """Read-only SQL for the shop's operator, over the tables without secrets, and with masked phone numbers.
 
-Each table is offered as a temporary view of its name, which leaves secret columns out and masks phone numbers where they
+Each table is offered as a temporary view of its name, which leaves hidden columns out and masks phone numbers where they
 are read, so that no expression sees a whole one. An authorizer refuses everything but SELECT on these views: a query
 may read only through the view below an offered one. That view has a random part in its name, since a query can choose
 the name of a CTE.
@@ -31,13 +31,6 @@ _STEPS: Final = 20_000
 """Instructions of SQLite between two looks at the clock: a few milliseconds."""
 _BATCH: Final = 1_000
 
-HIDDEN: Final = migrate.marked_columns("hidden")
-"""Table -> columns that are never shown."""
-MASKED: Final = migrate.marked_columns("masked")
-"""Table -> columns in which phone numbers are masked: numbers, and texts that people write."""
-PUBLIC: Final = migrate.marked_columns("public")
-"""Table -> columns of text that are shown as they are: ids and fixed words. A column of numbers needs no mark; a text without
-one is hidden, and a test fails."""
 _NOT_OFFERED: Final = "search"
 """The search index and its own tables: they contain the texts of other tables, unmasked."""
 _NUMBER: Final = re.compile(
@@ -126,10 +119,14 @@ class OperatorSql:
             if table in (None, name)
             for column, kind, shown in [
                 *(
-                    (each, kind, "masked" if each in MASKED.get(name, ()) else "yes")
+                    (
+                        each,
+                        kind,
+                        "masked" if each in migrate.marked_columns(name, "masked") else "yes",
+                    )
                     for each, kind in columns.items()
                 ),
-                *((each, None, "no") for each in HIDDEN.get(name, ())),
+                *((each, None, "no") for each in migrate.marked_columns(name, "hidden")),
             ]
         ]
 
@@ -262,8 +259,9 @@ def _make_views(
     for (table,) in tables:
         if table.startswith(_NOT_OFFERED):
             continue
-        masked = () if show_phones else MASKED.get(table, ())
-        texts = (*MASKED.get(table, ()), *PUBLIC.get(table, ()))
+        masked = () if show_phones else migrate.marked_columns(table, "masked")
+        # A text without a mark is hidden, and a test fails.
+        texts = migrate.marked_columns(table, "masked", "public")
         columns = {
             str(name): str(kind)
             for _, name, kind, *_ in base.execute(f"PRAGMA main.table_info({table})")

@@ -1,17 +1,18 @@
 """All data about one payer, by number: found, counted and erased (docs/decisions/0020).
 
-The rows stay, for the books and for the keys that prevent duplicates; the personal data in them is removed.
+The rows stay, for the books and for the keys that prevent duplicates; the personal data in them is removed. Which columns have
+personal data is said in the schema alone (`migrate.marks`).
 """
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Any, Final
 
 from msgspec import Struct
 
 from daemon.core.upkeep.erasure import forget_in_json, forget_in_text, search_digits
-from daemon.store import idempotency
+from daemon.store import idempotency, migrate
 from daemon.store.engine import Reader, Tx
 from daemon.store.payments import search_index
 from daemon.store.rows import json_ids
@@ -232,67 +233,35 @@ def texts(reader: Reader, found: PayerRows) -> list[SentText]:
 
 def approved_names(reader: Reader, found: PayerRows) -> list[str]:
     """Return the names that were approved for the number."""
-    rows = reader.all(
+    return reader.column(
         "SELECT name FROM approved_payers WHERE phone_number = :number ORDER BY seq",
         {"number": found.number},
     )
-    return [str(row[0]) for row in rows]
 
 
-_ERASURES: Final = (
-    (
-        "payments",
-        "UPDATE payments SET payer_name = NULL, payer_phone = NULL, reference_text = NULL WHERE id IN (SELECT value ->> 0 FROM json_each(:ids))",
-    ),
-    (
-        "orders",
-        (
-            "UPDATE transactions SET phone_number = NULL, customer_name = NULL, description = NULL, meta = '{}', "
-            "expected_payer_phone = NULL, expected_payer_name = NULL WHERE id IN (SELECT value ->> 0 FROM json_each(:ids))"
-        ),
-    ),
-    (
-        "orders",
-        "DELETE FROM request_names WHERE transaction_id IN (SELECT value ->> 0 FROM json_each(:ids))",
-    ),
-    (
-        "orders",
-        "DELETE FROM payer_claims WHERE transaction_id IN (SELECT value ->> 0 FROM json_each(:ids))",
-    ),
-    # The same as when a message is too old to keep: `daemon.store.upkeep.retention`.
-    (
-        "messages",
-        "UPDATE sms_parts SET pdu = NULL, pdu_text = NULL WHERE message_seq IN (SELECT seq FROM messages WHERE id IN (SELECT value ->> 0 FROM json_each(:ids)))",
-    ),
-    (
-        "messages",
-        "UPDATE messages SET body = '', fields = '{}' WHERE id IN (SELECT value ->> 0 FROM json_each(:ids))",
-    ),
-    (
-        "texts",
-        "DELETE FROM sms_outbox_parts WHERE sms_id IN (SELECT value ->> 0 FROM json_each(:ids))",
-    ),
-    (
-        "texts",
-        "UPDATE sms_outbox SET body = '', number = '' WHERE id IN (SELECT value ->> 0 FROM json_each(:ids))",
-    ),
-    (
-        "approved",
-        "DELETE FROM approved_payers WHERE id IN (SELECT value ->> 0 FROM json_each(:ids))",
-    ),
-    (
-        "transactions",
-        f"UPDATE deliveries SET response_body = NULL WHERE {_THEIRS} AND response_body IS NOT NULL",
-    ),
-    (
-        "transactions",
-        (
-            "UPDATE dead_letters SET last_response_body = NULL WHERE delivery_id IN "
-            f"(SELECT id FROM deliveries WHERE {_THEIRS})"
-        ),
-    ),
+_IDS: Final = "id IN (SELECT value ->> 0 FROM json_each(:ids))"
+_THEIR_TRANSACTION: Final = "transaction_id IN (SELECT value ->> 0 FROM json_each(:ids))"
+_OF_MESSAGES: Final = "message_seq IN (SELECT seq FROM messages WHERE id IN (SELECT value ->> 0 FROM json_each(:ids)))"
+PLACES: Final = (
+    ("payments", "payments", _IDS),
+    ("transactions", "orders", _IDS),
+    ("sms_parts", "messages", _OF_MESSAGES),
+    ("messages", "messages", _IDS),
+    ("sms_outbox", "texts", _IDS),
+    ("deliveries", "transactions", _THEIRS),
+    ("dead_letters", "transactions", f"delivery_id IN (SELECT id FROM deliveries WHERE {_THEIRS})"),
+    ("reviews", "reviews", _IDS),
+    ("reconciliations", "transactions", _THEIR_TRANSACTION),
+    ("cancellations", "transactions", _THEIR_TRANSACTION),
+    ("routings", "payments", f"payment_seq IN {_SEQS}"),
 )
-"""Kind of ids and the statement for their rows, in this order."""
+"""The tables with columns that the schema marks `erased`, `forgotten` or `cleaned`: kind of ids, and which rows are the payer's."""
+_DELETED: Final = (
+    ("request_names", "orders", _THEIR_TRANSACTION),
+    ("payer_claims", "orders", _THEIR_TRANSACTION),
+    ("sms_outbox_parts", "texts", "sms_id IN (SELECT value ->> 0 FROM json_each(:ids))"),
+    ("approved_payers", "approved", _IDS),
+)
 
 
 def erase(tx: Tx, found: PayerRows) -> None:
@@ -302,9 +271,25 @@ def erase(tx: Tx, found: PayerRows) -> None:
     try:
         for table, ids in indexed:
             search_index.remove(tx, table, ids)
-        for kind, statement in _ERASURES:
-            tx.run(statement, {"ids": json_ids(getattr(found, kind))})
-        _rewrite_all(tx, found)
+        for table, kind, where in _DELETED:
+            tx.run(f"DELETE FROM {table} WHERE {where}", {"ids": json_ids(getattr(found, kind))})
+        for table, kind, where in PLACES:
+            ids = getattr(found, kind)
+            if changes := migrate.emptied(table, "erased", "forgotten"):
+                tx.run(f"UPDATE {table} SET {changes} WHERE {where}", {"ids": json_ids(ids)})
+            for column in migrate.marked_columns(table, "cleaned"):
+                _clean(tx, found, table, column, where, ids)
+        # An order of somebody else that the payer paid.
+        for column in migrate.marked_columns("transactions", "cleaned"):
+            _clean(tx, found, "transactions", column, _IDS, found.paid)
+        # Another payer may have typed this number.
+        _clean(tx, found, "payments", "reference_text", _OF_MESSAGES, found.messages)
+        tx.run(
+            "UPDATE messages SET sender = NULL WHERE id IN (SELECT value ->> 0 FROM json_each(:ids)) AND sender LIKE :like",
+            {"ids": json_ids(found.messages), "like": f"%{search_digits(found.number)}"},
+        )
+        seqs = _where(tx, f"SELECT seq FROM deliveries WHERE {_THEIRS}", found.transactions)
+        deliveries.rewrite_bodies(tx, seqs, partial(forget_in_json, number=found.number))
         for scope, key in found.answers:
             idempotency.remove(tx, scope, key)
         for table, ids in indexed:
@@ -319,53 +304,21 @@ def _overwrite_deleted(tx: Tx, switch: str) -> None:
         tx.value(f"PRAGMA secure_delete = {switch}")
 
 
-def _rewrite_all(tx: Tx, found: PayerRows) -> None:
-    """Mask the payer in texts that also contain other data."""
-    number = found.number
-
-    in_json = partial(forget_in_json, number=number)
-    in_text = partial(forget_in_text, number=number, names=found.names)
-    seqs = _where(tx, f"SELECT seq FROM deliveries WHERE {_THEIRS}", found.transactions)
-    deliveries.rewrite_bodies(tx, seqs, in_json)
-    _rewrite(tx, "reviews", "details", "id", found.reviews, in_json)
-    _rewrite(tx, "reviews", "notes", "id", found.reviews, in_text)
-    _rewrite(tx, "reconciliations", "notes", "transaction_id", found.transactions, in_text)
-    _rewrite(tx, "transactions", "settlement", "id", found.transactions, in_json)
-    _rewrite(tx, "cancellations", "reason", "transaction_id", found.transactions, in_text)
-    letters = _where(tx, f"SELECT id FROM deliveries WHERE {_THEIRS}", found.transactions)
-    _rewrite(tx, "dead_letters", "notes", "delivery_id", letters, in_text)
-    numbers = _where(
-        tx,
-        "SELECT seq FROM payments WHERE id IN (SELECT value ->> 0 FROM json_each(:ids))",
-        found.payments,
-    )
-    _rewrite(tx, "routings", "decision", "payment_seq", numbers, in_json)
-    # Another payer may have typed this number.
-    numbers = _where(
-        tx,
-        "SELECT seq FROM messages WHERE id IN (SELECT value ->> 0 FROM json_each(:ids))",
-        found.messages,
-    )
-    _rewrite(tx, "payments", "reference_text", "message_seq", numbers, in_text)
-    tx.run(
-        "UPDATE messages SET sender = NULL WHERE id IN (SELECT value ->> 0 FROM json_each(:ids)) AND sender LIKE :like",
-        {"ids": json_ids(found.messages), "like": f"%{search_digits(number)}"},
-    )
-
-
-def _rewrite(
-    tx: Tx, table: str, column: str, key: str, ids: Iterable[Any], change: Callable[[str], str]
+def _clean(
+    tx: Tx, found: PayerRows, table: str, column: str, where: str, ids: Sequence[str]
 ) -> None:
-    members = "CAST(value ->> 0 AS BIGINT)" if key.endswith("seq") else "value ->> 0"
+    """Mask the payer in texts that also contain other data."""
     rows = tx.all(
-        f"SELECT seq, {column} FROM {table} WHERE {key} IN (SELECT {members} FROM json_each(:ids)) "
-        f"AND {column} IS NOT NULL",
-        {"ids": json_ids([*ids])},
+        f"SELECT seq, {column} FROM {table} WHERE {where} AND {column} IS NOT NULL",
+        {"ids": json_ids(ids)},
     )
     for seq, text in rows:
+        if migrate.marks()[table][column].is_json:
+            changed = forget_in_json(text, found.number)
+        else:
+            changed = forget_in_text(text, found.number, found.names)
         tx.run(
-            f"UPDATE {table} SET {column} = :text WHERE seq = :seq",
-            {"text": change(text), "seq": seq},
+            f"UPDATE {table} SET {column} = :text WHERE seq = :seq", {"text": changed, "seq": seq}
         )
 
 

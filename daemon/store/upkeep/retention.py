@@ -1,6 +1,6 @@
 """Data that is too old to keep: count it and remove it in batches.
 
-Rows that others refer to are emptied, not deleted. Pending rows and rows in review are never touched. A clock that was
+Rows that others refer to are emptied, not deleted: of the columns that the schema marks `erased`. Pending rows and rows in review are never touched. A clock that was
 behind must not make data look old: a row written after one that is kept is not older than it, and no row is older than
 the database.
 
@@ -12,6 +12,8 @@ from typing import Final
 from msgspec import Struct
 
 from daemon.store.engine import Reader, Tx
+from daemon.store.migrate import emptied
+from daemon.store.rows import json_rows
 
 _NEVER: Final = 2**63 - 1
 _BEGAN: Final = "SELECT MIN(applied_at) FROM schema_migrations"
@@ -25,7 +27,8 @@ class PrunedKind(Struct, frozen=True):
         table: The table of the rows.
         age: The column with the row's time.
         old: The condition of the rows `r` older than `:before` that may be pruned.
-        statements: The statements for a batch, in this order; `{batch}` stands for its sequence numbers.
+        deletes: The tables whose rows are deleted, in this order, each with the condition that names those of a batch.
+        empties: The tables whose columns marked `erased` in the schema are emptied, each with the column that names the batch.
         join: A table that `old` needs too.
         among: The condition of all rows of this kind, if not the whole table is.
     """
@@ -34,7 +37,8 @@ class PrunedKind(Struct, frozen=True):
     table: str
     age: str
     old: str
-    statements: tuple[str, ...]
+    deletes: tuple[tuple[str, str], ...] = ()
+    empties: tuple[tuple[str, str], ...] = ()
     join: str = ""
     among: str = "TRUE"
 
@@ -49,13 +53,14 @@ class PrunedKind(Struct, frozen=True):
         )
 
 
+_BATCH: Final = "(SELECT CAST(value AS BIGINT) FROM json_each(:batch))"
 ATTEMPTS: Final = PrunedKind(
     "attempts",
     "attempts",
     "started_at",
     # The next attempt of an open delivery is numbered after its earlier ones.
     "r.finished_at IS NOT NULL AND d.next_attempt_at IS NULL",
-    ("DELETE FROM attempts WHERE seq IN ({batch})",),
+    deletes=(("attempts", f"seq IN {_BATCH}"),),
     join="JOIN deliveries d ON d.seq = r.delivery_seq",
 )
 _DELIVERY_OVER: Final = (
@@ -68,14 +73,14 @@ RESPONSES: Final = PrunedKind(
     "deliveries",
     "created_at",
     f"r.response_body IS NOT NULL AND {_DELIVERY_OVER}",
-    ("UPDATE deliveries SET response_body = NULL WHERE seq IN ({batch})",),
+    empties=(("deliveries", "seq"),),
 )
 DEAD_LETTER_RESPONSES: Final = PrunedKind(
     "dead_letter_responses",
     "dead_letters",
     "failed_at",
     "r.last_response_body IS NOT NULL",
-    ("UPDATE dead_letters SET last_response_body = NULL WHERE seq IN ({batch})",),
+    empties=(("dead_letters", "seq"),),
 )
 DELIVERIES: Final = PrunedKind(
     "deliveries",
@@ -83,11 +88,11 @@ DELIVERIES: Final = PrunedKind(
     "created_at",
     _DELIVERY_OVER,
     # Rows that refer to a delivery are deleted before it.
-    (
-        "DELETE FROM attempts WHERE delivery_seq IN ({batch})",
-        "DELETE FROM dead_letters WHERE delivery_id IN (SELECT id FROM deliveries WHERE seq IN ({batch}))",
-        "DELETE FROM delivery_bodies WHERE delivery_seq IN ({batch})",
-        "DELETE FROM deliveries WHERE seq IN ({batch})",
+    deletes=(
+        ("attempts", f"delivery_seq IN {_BATCH}"),
+        ("dead_letters", f"delivery_id IN (SELECT id FROM deliveries WHERE seq IN {_BATCH})"),
+        ("delivery_bodies", f"delivery_seq IN {_BATCH}"),
+        ("deliveries", f"seq IN {_BATCH}"),
     ),
 )
 MESSAGES: Final = PrunedKind(
@@ -96,11 +101,8 @@ MESSAGES: Final = PrunedKind(
     "created_at",
     "(r.body IS NULL OR r.body <> '') AND COALESCE(r.sent_at, 0) < :before AND r.state <> 'held' "
     "AND NOT EXISTS (SELECT 1 FROM reviews o WHERE o.message_id = r.id AND o.state = 'open')",
-    (
-        "UPDATE sms_parts SET pdu = NULL, pdu_text = NULL WHERE message_seq IN ({batch})",
-        # The payment's own row keeps the data read from the message.
-        "UPDATE messages SET body = '', fields = '{{}}' WHERE seq IN ({batch})",
-    ),
+    # The payment's own row keeps the data read from the message.
+    empties=(("sms_parts", "message_seq"), ("messages", "seq")),
     among="(body IS NULL OR body <> '')",
 )
 SENT_MESSAGES: Final = PrunedKind(
@@ -108,11 +110,9 @@ SENT_MESSAGES: Final = PrunedKind(
     "sms_outbox",
     "ended_at",
     "r.body <> ''",
-    (
-        "DELETE FROM sms_outbox_parts WHERE sms_id IN (SELECT id FROM sms_outbox WHERE seq IN ({batch}))",
-        # The row stays, because it prevents the same SMS from being sent twice.
-        "UPDATE sms_outbox SET body = '' WHERE seq IN ({batch})",
-    ),
+    deletes=(("sms_outbox_parts", f"sms_id IN (SELECT id FROM sms_outbox WHERE seq IN {_BATCH})"),),
+    # The row stays, because it prevents the same SMS from being sent twice.
+    empties=(("sms_outbox", "seq"),),
     among="body <> ''",
 )
 CLAIMS: Final = PrunedKind(
@@ -120,14 +120,14 @@ CLAIMS: Final = PrunedKind(
     "payer_claims",
     "said_at",
     "TRUE",
-    ("DELETE FROM payer_claims WHERE seq IN ({batch})",),
+    deletes=(("payer_claims", f"seq IN {_BATCH}"),),
 )
 NOTICES: Final = PrunedKind(
     "notice_sends",
     "notice_sends",
     "queued_at",
     "r.due_at IS NULL",
-    ("DELETE FROM notice_sends WHERE seq IN ({batch})",),
+    deletes=(("notice_sends", f"seq IN {_BATCH}"),),
     among="due_at IS NULL",
 )
 
@@ -143,11 +143,12 @@ def prune(tx: Tx, kind: PrunedKind, before: int, limit: int) -> int:
         f"SELECT r.seq FROM {kind.prunable} ORDER BY r.{kind.age}, r.seq LIMIT :limit",
         {"before": before, "limit": limit},
     )
-    if not rows:
-        return 0
-    batch = ", ".join(str(int(row[0])) for row in rows)
-    for statement in kind.statements:
-        tx.run(statement.format(batch=batch))
+    if rows:
+        batch = {"batch": json_rows([row[0] for row in rows])}
+        for table, where in kind.deletes:
+            tx.run(f"DELETE FROM {table} WHERE {where}", batch)
+        for table, key in kind.empties:
+            tx.run(f"UPDATE {table} SET {emptied(table, 'erased')} WHERE {key} IN {_BATCH}", batch)
     return len(rows)
 
 

@@ -7,15 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from daemon.store import migrate
 from daemon.store.upkeep import operator_sql
-from daemon.store.upkeep.operator_sql import (
-    HIDDEN,
-    MASKED,
-    PUBLIC,
-    OperatorSql,
-    PhoneMask,
-    SqlRefused,
-)
+from daemon.store.upkeep.operator_sql import OperatorSql, PhoneMask, SqlRefused
 from tests.fakes import new_database
 from tests.fakes.each import each
 
@@ -67,7 +61,7 @@ def test_every_column_of_text_is_public_masked_or_hidden(path: str) -> None:
         if kind != "INTEGER"
     ]
     base.close()
-    stated = [(t, c) for each in (HIDDEN, MASKED, PUBLIC) for t in each for c in each[t]]
+    stated = [(table, column) for table, columns in migrate.marks().items() for column in columns]
     assert sorted(found) == sorted(stated), (
         "say in the comment of its line in the schema what an operator may see"
     )
