@@ -26,7 +26,7 @@ from daemon.runtime.locks import holders
 from daemon.runtime.message_journal import FOLDER
 from daemon.store.engine import Reader
 from daemon.store.open_store import IN_POSTGRESQL
-from daemon.store.upkeep import inspect
+from daemon.store.upkeep import inspect, ledger_check
 from daemon.store.upkeep.backup import entries, offsite_entries
 from parsers.times import to_us
 
@@ -175,7 +175,7 @@ def ledger_checks(system: System) -> Iterator[Check]:
 
 
 def _findings(reader: Reader) -> Iterator[Check]:
-    found = inspect.findings(reader)
+    found = ledger_check.findings(reader.all)
     for name, sentence, count in found:
         yield failed(
             f"ledger.{name}", f"violated {count} times: {sentence}",

@@ -198,13 +198,9 @@ def _match(tx: Tx, env: Env, payment: Payment, times: Times) -> matching.Decisio
         return matching.Unmatched("history")
     # The clock of a branch may be years off: the times are the network's, and ours.
     seen = replace(payment, stored_at=times.wall_us)
-    coded, expecting = transactions.named_by(
-        tx,
-        payment.mode,
-        svc_code.candidates(payment.reference_text or ""),
-        payment.telco_transaction_id,
-        times.lower_bound_us,
-    )
+    codes = svc_code.candidates(payment.reference_text or "")
+    coded = transactions.by_codes_in_use(tx, payment.mode, codes, times.lower_bound_us)
+    expecting = transactions.expecting(tx, payment.mode, payment.telco_transaction_id)
     return matching.match(
         seen,
         coded,

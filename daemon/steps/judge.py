@@ -136,7 +136,7 @@ def choose_reading(
     believed = balances.state(tx, chain).balance
     if believed in befores:
         return found[befores.index(believed)]
-    ends = (balances.rows_where(tx, chain, "after_minor = :b", b=before) for before in befores)
+    ends = (balances.rivals(tx, chain, "ends", before) for before in befores)
     return next((one for one, rows in zip(found, ends, strict=True) if rows), found[0])
 
 
@@ -315,8 +315,8 @@ class Line:
         while self.state.live_rows:
             found = [
                 row
-                for row in balances.rows_where(
-                    self.context.tx, self.chain, "before_minor = :b", b=self.state.balance
+                for row in balances.rivals(
+                    self.context.tx, self.chain, "begins", self.state.balance
                 )
                 if row.began_at >= self.state.sent_at - line_trust.REORDERED_US
             ]
@@ -369,8 +369,8 @@ class Line:
         tx, chain, now = self.context.tx, self.chain, self.context.now
         self._flood = None
         assert entry.before is not None, "a candidate names a balance"
-        ends = balances.rows_where(tx, chain, "after_minor = :b", b=entry.before)
-        starts = balances.rows_where(tx, chain, "before_minor = :a", a=entry.after)
+        ends = balances.rivals(tx, chain, "ends", entry.before)
+        starts = balances.rivals(tx, chain, "begins", entry.after)
         starts = [row for row in starts if entry.time <= row.began_at + line_trust.REORDERED_US]
         self.state = replace(self.state, candidate_at=now)
         entry = replace(entry, standing=Standing.CANDIDATE, why=Why.BREAKS)

@@ -185,13 +185,9 @@ def settle_released(context: Context, payment: Payment) -> None:
 
 def _decide(context: Context, payment: Payment) -> matching.Decision:
     codes = svc_code.candidates(payment.reference_text or "")
-    coded, expecting = transactions.named_by(
-        context.tx,
-        payment.mode,
-        codes,
-        payment.telco_transaction_id,
-        context.times.lower_bound_us,
-    )
+    now = context.times.lower_bound_us
+    coded = transactions.by_codes_in_use(context.tx, payment.mode, codes, now)
+    expecting = transactions.expecting(context.tx, payment.mode, payment.telco_transaction_id)
     return matching.match(
         payment,
         coded,

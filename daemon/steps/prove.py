@@ -293,7 +293,7 @@ class _Prover:
             # The row begins behind a gap that its first message will have.
             first = balances.of_row(tx, but)[0]
             gaps.append(replace(first, gap_left=line.state.balance, gap_left_at=line.state.sent_at))
-        for row in balances.rows_where(tx, self.chain, "began_at < :until", until=until - line_trust.REORDERED_US):  # fmt: skip
+        for row in balances.rivals(tx, self.chain, "before", until - line_trust.REORDERED_US):
             if but is not None and row.number == but.number:
                 continue
             line.set_aside(row)

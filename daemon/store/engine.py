@@ -13,7 +13,7 @@ import sqlite3
 import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, Final, Protocol, Self, TypeAlias, TypeVar
+from typing import Any, Final, NamedTuple, Protocol, Self, TypeAlias, TypeVar
 
 from msgspec import Struct, field
 
@@ -101,6 +101,18 @@ class Database(Protocol):
         """Return whether a reading connection was asked to write."""
 
 
+UNCOUNTED: Final = -1
+"""In place of the total of a list that nobody counts."""
+
+
+class Page(NamedTuple):
+    """One page of a list, the number of rows of the whole list, and the page's last row if more follow."""
+
+    rows: list[Any]
+    total: int
+    last: Any
+
+
 class Reader:
     """A read-only snapshot; the base class of `Tx`."""
 
@@ -143,6 +155,10 @@ class Reader:
         row = self.one(sql, params)
         return None if row is None else row[0]
 
+    def column(self, sql: str, params: Params | None = None) -> list[Any]:
+        """Return the first column of all rows."""
+        return [row[0] for row in self.all(sql, params)]
+
     def exists(self, sql: str, params: Params | None = None) -> bool:
         """Return whether there is a row."""
         return self.one(sql, params) is not None
@@ -175,43 +191,43 @@ class Reader:
 
     def page(
         self,
+        sql: str,
         conditions: Conditions,
         *,
-        columns: str,
-        source: str,
         order: str,
         limit: int,
-        offset: int,
+        offset: int = 0,
         behind: Conditions | None = None,
         total: int | None = None,
         **models: type[Struct],
-    ) -> tuple[list[tuple[Any, ...]], int]:
-        """Return one page of rows and the total number of rows.
+    ) -> Page:
+        """Return one page of a list; every list with filters is read here.
 
         Args:
+            sql: A SELECT of a join, as for `joined`, without conditions. Rows of one value are that value.
             conditions: The conditions.
-            columns: The selected columns.
-            source: The tables, without `FROM`.
             order: Without `ORDER BY`; it must define a unique order.
             limit: Rows on a page.
             offset: Rows before it.
             behind: Further conditions of the page, the position of a cursor; the total counts without them.
-            total: The total, if it is known; else the rows are counted.
+            total: The total, if it is known, or `UNCOUNTED`; else the rows are counted.
             models: As in `joined`.
         """
         where, params = conditions.where, conditions.params
         if total is None:
-            total = self.count(f"SELECT COUNT(*) FROM {source} WHERE {where}", params)
-        if offset >= total:
-            return [], total
+            total = self.count(f"SELECT COUNT(*) {sql[sql.index('FROM ') :]} WHERE {where}", params)
+        if offset >= total > UNCOUNTED:
+            return Page([], total, None)
         if behind is not None:
             where, params = f"{where} AND {behind.where}", params | behind.params
-        rows = self.joined(
-            f"SELECT {columns} FROM {source} WHERE {where} ORDER BY {order} LIMIT :limit OFFSET :offset",
-            {**params, "limit": limit, "offset": offset},
+        rows: list[Any] = self.joined(
+            f"{sql} WHERE {where} ORDER BY {order} LIMIT :limit OFFSET :offset",
+            {**params, "limit": limit + 1, "offset": offset},
             **models,
         )
-        return rows, total
+        if rows and len(rows[0]) == 1:
+            rows = [row[0] for row in rows]
+        return Page(rows[:limit], total, rows[limit - 1] if len(rows) > limit else None)
 
     def interrupt(self) -> None:
         """End a running statement of this snapshot from another thread."""

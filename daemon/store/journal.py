@@ -5,7 +5,7 @@ e-mail, desktop and SMS to the owner read it from the journal.
 """
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from typing import Any, Final
 
@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from daemon.core import json_values, text
 from daemon.core.model import Event
-from daemon.store.engine import Reader, Rows, Tx
+from daemon.store.engine import UNCOUNTED, Reader, Rows, Tx
 from daemon.store.rows import Conditions, json_ids, json_rows
 from daemon.wire import Mode
 
@@ -50,26 +50,20 @@ def add(
     message_id: str | None = None,
     endpoint_id: str | None = None,
     data: dict[str, Any] | None = None,
+    immediately: bool = False,
 ) -> None:
-    """Append one entry, with the fields of `JournalEntry`."""
-    # Written at the end of the commit, because jobs do not read the journal to decide.
+    """Append one entry, with the fields of `JournalEntry`; `immediately`: the next job of the same commit may look for it."""
     encoded = json_values.dump(text.store(data or {})).decode()
-    _append(
-        tx,
-        [(type, mode, at, actor, transaction_id, payment_id, message_id, endpoint_id, encoded)],
-    )
+    row = (type, mode, at, actor, transaction_id, payment_id, message_id, endpoint_id, encoded)
+    if immediately:
+        _write(tx, [row])
+    _append(tx, [] if immediately else [row])
 
 
 def add_all(tx: Tx, entries: Sequence[JournalEntry]) -> None:
     """Append entries in their order."""
     if entries:
         _append(tx, [_row(entry) for entry in entries])
-
-
-def add_immediately(tx: Tx, entry: JournalEntry) -> None:
-    """Append an entry immediately, because the next job of the same commit may look for it."""
-    _write(tx, [_row(entry)])
-    tx.wake(TOPIC)
 
 
 class Notice(StrEnum):
@@ -198,17 +192,14 @@ def of_transaction(
     reader: Reader, transaction_id: str, *, limit: int, offset: int
 ) -> tuple[list[Event], int]:
     """Return one page of a transaction's entries, oldest first, and their total number."""
-    total = reader.value(
-        "SELECT COUNT(*) FROM events WHERE transaction_seq = (SELECT seq FROM transactions WHERE id = :id)",
-        {"id": transaction_id},
+    of_one = Conditions()
+    of_one.by(
+        "j.transaction_seq = (SELECT seq FROM transactions WHERE id = :id)", id=transaction_id
     )
-    rows = reader.every(
-        Event,
-        "SELECT * FROM events "
-        "WHERE transaction_seq = (SELECT seq FROM transactions WHERE id = :id) ORDER BY seq LIMIT :limit OFFSET :offset",
-        {"id": transaction_id, "limit": limit, "offset": offset},
+    found = reader.page(
+        "SELECT j.* FROM events j", of_one, order="j.seq", limit=limit, offset=offset, j=Event
     )
-    return with_texts(reader, rows), int(total)
+    return with_texts(reader, found.rows), found.total
 
 
 class JournalFilter(Struct, frozen=True, kw_only=True):
@@ -246,12 +237,15 @@ def listed(reader: Reader, wanted: JournalFilter, *, limit: int) -> tuple[list[E
         conditions.always(f"({' OR '.join(tests)})")
         for number, thing in enumerate(wanted.things):
             conditions.params[f"thing{number}"] = f"{thing}.%"
-    rows = reader.every(
-        Event,
-        f"SELECT * FROM events WHERE {conditions.where} ORDER BY seq DESC LIMIT :limit",
-        {**conditions.params, "limit": limit + 1},
+    found = reader.page(
+        "SELECT j.* FROM events j",
+        conditions,
+        order="j.seq DESC",
+        limit=limit,
+        total=UNCOUNTED,
+        j=Event,
     )
-    return with_texts(reader, rows[:limit]), len(rows) > limit
+    return with_texts(reader, found.rows), found.last is not None
 
 
 def last_seq(reader: Reader) -> int:
@@ -267,6 +261,7 @@ def _row(entry: JournalEntry) -> Sequence[Any]:
 
 
 def _append(tx: Tx, rows: Rows) -> None:
+    # Written at the end of the commit, because jobs do not read the journal to decide.
     tx.write_last(_write, rows)
     tx.wake(TOPIC)
 
@@ -320,31 +315,26 @@ def add_reason(tx: Tx, transaction_id: str, reason: str) -> None:
 
 def with_texts(reader: Reader, events: Sequence[Event]) -> list[Event]:
     """Return the entries with the texts, names and numbers that are still stored; at most one page of entries."""
-    if not any(event.type in _SOURCES for event in events):
-        return list(events)
-    found = {source: _rows(reader, source, events) for source in (_REVIEW, _PAYER, _CANCELLED)}
-    return [_filled(event, found) for event in events]
-
-
-def _rows(
-    reader: Reader, source: tuple[str, str, tuple[str, ...]], events: Iterable[Event]
-) -> dict[str, Sequence[Any]]:
-    ids = sorted({_key(event, source[0]) for event in events if _SOURCES.get(event.type) == source})
-    if not ids:
-        return {}
-    return {row[0]: row[1:] for row in reader.all(source[1], {"ids": json_ids(ids)})}
-
-
-def _filled(event: Event, found: dict[Any, dict[str, Sequence[Any]]]) -> Event:
-    source = _SOURCES.get(event.type)
-    row = None if source is None else found[source].get(_key(event, source[0]))
-    if source is None or row is None:
-        return event
-    texts = {name: text for name, text in zip(source[2], row, strict=True) if text is not None}
-    return replace(event, data=json_values.dump({**_decode(event.data), **texts}).decode())
-
-
-def _key(event: Event, name: str) -> str:
-    if name == "transaction_id":
-        return event.transaction_id or ""
-    return str(_decode(event.data).get(name, ""))
+    wanted: dict[tuple[str, str, tuple[str, ...]], dict[int, str]] = {}
+    for event in events:
+        if (source := _SOURCES.get(event.type)) is not None:
+            name = source[0]
+            of_data = name != "transaction_id"
+            key = _decode(event.data).get(name, "") if of_data else event.transaction_id or ""
+            wanted.setdefault(source, {})[event.seq] = str(key)
+    filled: dict[int, Event] = {event.seq: event for event in events}
+    for (_name, sql, members), keys in wanted.items():
+        rows = {
+            row[0]: row[1:]
+            for row in reader.all(sql, {"ids": json_ids(sorted(set(keys.values())))})
+        }
+        for seq, key in keys.items():
+            texts = {
+                name: text
+                for name, text in zip(members, rows.get(key, ()), strict=False)
+                if text is not None
+            }
+            if texts:
+                data = json_values.dump({**_decode(filled[seq].data), **texts}).decode()
+                filled[seq] = replace(filled[seq], data=data)
+    return list(filled.values())

@@ -14,6 +14,10 @@ from typing import Any, Final, TypeVar, get_args, get_type_hints
 import msgspec
 from msgspec import Struct, field
 
+from daemon.core.lines import silence
+from daemon.core.lines.silence import Rhythm
+from daemon.core.messages.balance_chain import ChainEntry
+from daemon.core.messages.line_trust import Row as TrustRow
 from daemon.core.messages.message_json import all_fields
 from daemon.core.model import Delivery, Event, Message, Payment, Transaction
 
@@ -39,6 +43,7 @@ _BY_NUMBER: Final[Mapping[type, Mapping[str, str]]] = {
 _READ_AS: Final[Mapping[type, Mapping[str, str]]] = {
     # A message that lacks parts may go, so its id is kept.
     Event: {"message_id": "COALESCE({named}, {prefix}message_id)"},
+    ChainEntry: {"key": "(SELECT id FROM messages WHERE seq = {prefix}message_seq)"},
 }
 """Model -> fields that are not simply a column or an id by number, and the expression that reads each."""
 
@@ -48,8 +53,23 @@ def by_number(model: type[Struct]) -> Mapping[str, str]:
     return _BY_NUMBER.get(model, {})
 
 
-_READ: Final[Mapping[type, Mapping[str, Callable[[str], str]]]] = {Message: {"fields": all_fields}}
-"""Model -> fields that are stored shorter, and what makes them whole."""
+_COLUMN: Final[Mapping[type, Mapping[str, str]]] = {
+    ChainEntry: {
+        "amount": "amount_minor",
+        "effect": "effect_minor",
+        "after": "after_minor",
+        "row": "row_number",
+        "gap_left": "gap_left_minor",
+    },
+    TrustRow: {"number": "seq", "before": "before_minor", "after": "after_minor"},
+}
+"""Model -> fields whose column has another name."""
+_READ: Final[Mapping[type, Mapping[str, Callable[[str], Any]]]] = {
+    Message: {"fields": all_fields},
+    ChainEntry: {"doubts": msgspec.json.Decoder(tuple[str, ...]).decode},
+    Rhythm: {"counts": silence.from_text},
+}
+"""Model -> fields that are stored as another text, and what makes their value of it."""
 
 
 @functools.cache
@@ -65,7 +85,7 @@ def column(model: type[Struct], name: str, prefix: str = "") -> str:
     read_as = _READ_AS.get(model, {}).get(name)
     if read_as is not None:
         return read_as.format(named=named, prefix=prefix)
-    return named or f"{prefix}{name}"
+    return named or f"{prefix}{_COLUMN.get(model, {}).get(name, name)}"
 
 
 def numbered(name: str) -> str:
@@ -106,8 +126,13 @@ def assignments(model: type[Struct], *kept: str) -> Mapping[str, str]:
             of = number_or_none if type(None) in get_args(hints[name]) else number
             found[numbered(name)] = of(referred[name], f":{name}")
         else:
-            found[name] = f":{name}"
+            found[_COLUMN.get(model, {}).get(name, name)] = f":{name}"
     return found
+
+
+def anew(model: type[Struct]) -> str:
+    """Return what follows `ON CONFLICT ... DO UPDATE SET`, for every column of a model's fields."""
+    return ", ".join(f"{name} = excluded.{name}" for name in assignments(model, "seq"))
 
 
 def number(table: str, row_id: str) -> str:

@@ -20,7 +20,7 @@ OWN: Final[Mapping[str, str]] = {
     # Deliveries are pruned. An endpoint may have become a catch-all, or got its URL, after a payment.
     "only a verified transaction is announced as completed": (
         "SELECT d.id FROM deliveries d JOIN transactions t ON t.seq = d.transaction_seq "
-        f"WHERE d.event = 'transaction.completed' AND (t.status NOT IN {ledger_check.VERIFIED} "
+        "WHERE d.event = 'transaction.completed' AND (t.status NOT IN ('SUCCESS', 'PARTIAL', 'OVERPAID') "
         "OR d.subject <> t.payment_seq OR d.created_at <> t.completed_at) "
         # Unless that was taken back, which the same receiver is told.
         "AND NOT EXISTS (SELECT 1 FROM deliveries r WHERE r.event = 'transaction.reversed' AND r.seq > d.seq "

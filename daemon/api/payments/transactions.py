@@ -38,6 +38,7 @@ from daemon.flows.payments.cancel_expire import Cancelled
 from daemon.flows.payments.reconcile import Reconciled
 from daemon.store import journal
 from daemon.store.engine import Reader
+from daemon.store.lines import payment_methods
 from daemon.store.payments import payments, reviews, transaction_list, transactions
 from daemon.store.payments.transaction_list import Found, TransactionFilter
 from daemon.wire import ErrorCode, Mode, SettlementKind, TransactionStatus
@@ -233,7 +234,7 @@ def _answer(reader: Reader, found: Found | None, now: int) -> FoundTransactionAn
         return None
     transaction, payment = found
     held = reviews.held_for(reader, transaction.id)
-    methods = checkout.payable(transactions.shown_lines(reader, transaction.mode), transaction.mode)
+    methods = checkout.payable(payment_methods.in_use(reader, transaction.mode))
     return _shown(transaction, payment, now, held, methods)
 
 

@@ -95,13 +95,12 @@ async def list_deliveries(call: Call) -> Reply:
         until=asked.until,
         after=asked.after[0] if asked.after else None,
     )
-    found, total = await call.env.store.read(
-        lambda reader: delivery_log.listed(reader, wanted, limit=limit + 1, offset=offset)
+    page = await call.env.store.read(
+        lambda reader: delivery_log.listed(reader, wanted, limit=limit, offset=offset)
     )
-    page = found[:limit]
-    next_cursor = cursor(page[-1][0].seq) if len(found) > limit else None
-    entries = [DeliveryAnswer.of(delivery, target) for delivery, target in page]
-    meta = query.meta(limit=limit, offset=offset, total=total, next_cursor=next_cursor)
+    next_cursor = None if page.last is None else cursor(page.last[0].seq)
+    entries = [DeliveryAnswer.of(delivery, target) for delivery, target in page.rows]
+    meta = query.meta(limit=limit, offset=offset, total=page.total, next_cursor=next_cursor)
     return ok(entries, meta)
 
 
@@ -242,14 +241,13 @@ async def list_dead_letters(call: Call) -> Reply:
         error_code=asked.error_code,
         after=(asked.after[0], asked.after[1]) if asked.after else None,
     )
-    found, total = await call.env.store.read(
-        lambda reader: dead_letters.listed(reader, wanted, limit=limit + 1, offset=offset)
+    page = await call.env.store.read(
+        lambda reader: dead_letters.listed(reader, wanted, limit=limit, offset=offset)
     )
-    page = found[:limit]
-    last = page[-1][0] if len(found) > limit else None
+    last = None if page.last is None else page.last[0]
     next_cursor = None if last is None else cursor(last.failed_at, last.seq)
-    entries = [DeadLetterAnswer.of(*each) for each in page]
-    meta = query.meta(limit=limit, offset=offset, total=total, next_cursor=next_cursor)
+    entries = [DeadLetterAnswer.of(*each) for each in page.rows]
+    meta = query.meta(limit=limit, offset=offset, total=page.total, next_cursor=next_cursor)
     return ok(entries, meta)
 
 

@@ -68,7 +68,7 @@ class Counts(IntEnum):
     """To the daily limit of a source without service centres."""
 
 
-class ChainEntry(Struct, frozen=True, kw_only=True):
+class ChainEntry(Struct, frozen=True):
     """One message of a line from the network's own sender, as an entry of the chain. Times are microseconds.
 
     Attributes:

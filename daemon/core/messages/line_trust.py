@@ -69,7 +69,7 @@ class Provisional(StrEnum):
     """Only silence speaks for it."""
 
 
-class LineState(Struct, frozen=True, kw_only=True):
+class LineState(Struct, frozen=True):
     """The trust of one line. Times are microseconds, amounts minor units.
 
     Attributes:
@@ -119,7 +119,7 @@ class LineState(Struct, frozen=True, kw_only=True):
     usual_receipts: int = 0
 
 
-class Row(Struct, frozen=True, kw_only=True):
+class Row(Struct, frozen=True):
     """A row of messages that join each other beside the chain.
 
     Attributes:

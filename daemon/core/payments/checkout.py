@@ -97,9 +97,11 @@ class ShownLine(Struct, frozen=True):
     receives: bool = True
 
 
-def payable(lines: Iterable[ShownLine], mode: Mode) -> tuple[PaymentMethod, ...]:
-    """Return the numbers that a customer can pay: live ones only when their SIM is in a phone that has answered once."""
-    return tuple(line.method for line in lines if mode is not Mode.LIVE or line.seen_at is not None)
+def payable(methods: Iterable[PaymentMethod]) -> tuple[PaymentMethod, ...]:
+    """Return those of the shop's numbers of one mode that a customer can pay: live ones only when they are on a SIM."""
+    return tuple(
+        row for row in methods if row.is_active and (row.mode is not Mode.LIVE or row.sim_seq)
+    )
 
 
 class CheckoutFacts(Struct, frozen=True):
@@ -295,7 +297,7 @@ def _instructions(
     chosen: str,
 ) -> PaymentSteps | None:
     """Return the instructions for the chosen network, else the customer's own, else the first line's."""
-    methods = payable(facts.lines, facts.request.mode)
+    methods = payable(line.method for line in facts.lines)
     if not methods or not networks:
         return None
     names = dict(networks)

@@ -78,11 +78,15 @@ async def note_statement(env: Env, caller: Caller, digest: str, facts: dict[str,
     def job(tx: Tx) -> bool:
         if statement.is_recorded(tx, digest):
             return False
-        data = {"sha256": digest, **facts}
-        line = journal.JournalEntry(
-            type="statement.compared", mode=Mode.LIVE, at=now, actor=caller.name, data=data
+        journal.add(
+            tx,
+            type="statement.compared",
+            mode=Mode.LIVE,
+            at=now,
+            actor=caller.name,
+            data={"sha256": digest, **facts},
+            immediately=True,
         )
-        journal.add_immediately(tx, line)
         return True
 
     return await env.store.write(job)

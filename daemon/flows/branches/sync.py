@@ -213,15 +213,14 @@ def _notify(
         and journal.has(tx, named, payment_id)
     ):
         return False
-    journal.add_immediately(
+    journal.add(
         tx,
-        journal.JournalEntry(
-            type=f"notice.{kind}",
-            mode=Mode.LIVE if payment is None else payment.mode,
-            at=now,
-            payment_id=payment_id,
-            data={"branch": branch.name, **data},
-        ),
+        type=f"notice.{kind}",
+        mode=Mode.LIVE if payment is None else payment.mode,
+        at=now,
+        payment_id=payment_id,
+        data={"branch": branch.name, **data},
+        immediately=True,
     )
     return True
 

@@ -255,7 +255,8 @@ async def claim_unplaced(
         if sim is None:
             raise Refusal(ErrorCode.METHOD_HAS_NO_SIM)
         since = now - UNPLACED_WINDOW_US
-        count, first, last = payments.unplaced(tx, sim.sim_key, method.provider, since)
+        found = payments.unplaced_by_currency(tx, sim.sim_key, method.provider, since)
+        count = sum(row[1] for row in found)
         if count and not dry_run:
             claimed = payments.claim(tx, sim.sim_key, method.provider, since, method.id)
             if routing.subscribed(endpoints.in_use(tx, method.mode), EventKind.UPDATED):
@@ -273,9 +274,12 @@ async def claim_unplaced(
             )
         details = None
         if dry_run and caller.may(Scope.TRANSACTIONS_READ):
-            of = (tx, sim.sim_key, method.provider, since)
-            shown = payments.unplaced_first(*of, CLAIMABLE_SHOWN_MAX)
-            details = list(payments.unplaced_amounts(*of)), list(shown)
+            shown = payments.unplaced_first(
+                tx, sim.sim_key, method.provider, since, CLAIMABLE_SHOWN_MAX
+            )
+            details = [(currency, int(minor)) for currency, _, minor, *_ in found], shown
+        first = min((row[3] for row in found), default=None)
+        last = max((row[4] for row in found), default=None)
         return Claimed(count, first, last, details)
 
     return await env.store.write(job)

@@ -19,12 +19,12 @@ from daemon.core.upkeep.clock_check import Times
 from daemon.core.upkeep.self_check import SpaceStep
 from daemon.env import Env
 from daemon.steps import settle
-from daemon.steps.lines import read_lines
 from daemon.steps.settle import cancel_transaction, own_transaction
 from daemon.steps.suggest import suggest_earlier_payments
 from daemon.store import idempotency as answers
 from daemon.store import journal
 from daemon.store.engine import Tx
+from daemon.store.lines import devices, payment_methods
 from daemon.store.payments import payments, texts, transactions
 from daemon.wire import ErrorCode, Mode, TransactionStatus
 from parsers import svc_code
@@ -94,7 +94,8 @@ async def initialize(
         # After the payment, the customer needs no code.
         texted = waiting is None and texts.queue_code(tx, env.texting, env.new_id, transaction, now)
         not_public = None if env.config.http.public_base_url else NOT_PUBLIC
-        warnings = (_not_receiving(tx, caller, phones, now), not_public)
+        methods = payment_methods.in_use(tx, mode)
+        warnings = (_not_receiving(tx, caller, methods, phones, now), not_public)
         if waiting is not None:
             decision = matching.match(
                 waiting,
@@ -114,9 +115,7 @@ async def initialize(
         else:
             suggest_earlier_payments(tx, env, transaction, now)
         told = tuple(text for text in warnings if text is not None)
-        return Initialized(
-            transaction, texted, told, payable(transactions.shown_lines(tx, mode), mode)
-        )
+        return Initialized(transaction, texted, told, payable(methods))
 
     return await env.store.write(job)
 
@@ -235,10 +234,18 @@ def _payment_expected(
     return fresh[0] if len(fresh) == 1 else None
 
 
-def _not_receiving(tx: Tx, caller: Caller, phones: Sequence[ModemHealth], now: int) -> str | None:
+def _not_receiving(
+    tx: Tx,
+    caller: Caller,
+    methods: Sequence[PaymentMethod],
+    phones: Sequence[ModemHealth],
+    now: int,
+) -> str | None:
     """Return the warning that the payment will not be seen, None if it will."""
     if caller.mode is Mode.TEST:
         return None
-    found = receiving.warning(read_lines(tx, phones, now), phones, now)
+    known, sims = devices.known(tx), devices.sims_of_lines(tx)
+    lines = receiving.judge(known, sims, methods, phones, now)
+    found = receiving.warning(lines, phones, now)
     # The public answer says that the confirmation may take longer, without details of the shop's equipment.
     return receiving.PUBLIC_WARNING if found and caller.publishable else found

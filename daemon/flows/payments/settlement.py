@@ -22,6 +22,7 @@ from daemon.steps import settle as steps
 from daemon.steps.pay import is_unconfirmed_history
 from daemon.store import idempotency, journal
 from daemon.store.engine import Tx
+from daemon.store.lines import payment_methods
 from daemon.store.payments import payments, reviews, transactions
 from daemon.wire import ErrorCode, SettlementKind, TransactionStatus
 from parsers.reading import normalize_telco_id
@@ -148,7 +149,7 @@ async def take_back(env: Env, caller: Caller, reference: str) -> Settled:
 
 
 def _done(tx: Tx, order: Transaction, paid: Payment, now: int) -> Settled:
-    methods = payable(transactions.shown_lines(tx, order.mode), order.mode)
+    methods = payable(payment_methods.in_use(tx, order.mode))
     return Settled(order, paid, reviews.held_for(tx, order.id), methods, now)
 
 

@@ -63,9 +63,7 @@ async def send_code_again(env: Env, caller: Caller, reference: str) -> SentAgain
         sent = texts.of_transaction(tx, found.id)
         if any(text.kind is TextKind.CODE_AGAIN for text in sent):
             return SentAgain.SENT_BEFORE
-        queued = texts.queue_code_again(
-            tx, texting, env.new_id(), found, actor=caller.name, now=now
-        )
+        queued = texts.queue_code(tx, texting, env.new_id, found, now, asked_by=caller.name)
         if queued:
             return SentAgain.QUEUED
         number = found.phone_number

@@ -221,7 +221,7 @@ async def watch_database(env: Env) -> DatabaseState | None:
 def _look_at_server(env: Env) -> _Seen:
     """Check the invariants between rows; the server checks its pages itself."""
     with open_store.open_readonly(env.store.path, env.config.store.url) as reader:
-        found = [name for name, _, _ in inspect.findings(reader)]
+        found = [name for name, _, _ in ledger_check.findings(reader.all)]
     return _Seen(DatabaseState.FINDINGS if found else DatabaseState.OK, found)
 
 
@@ -246,7 +246,7 @@ async def _look(env: Env, *, whole: bool = False) -> _Seen:
                 at_all = env.self_check.is_full_check(env.clock.now_us(), last) or whole
                 if damage := inspect.damage(reader, whole=at_all, pause=pause):
                     return _Seen(DatabaseState.DAMAGED, [damage], at_all)
-                findings = [name for name, _, _ in inspect.findings(reader)]
+                findings = [name for name, _, _ in ledger_check.findings(reader.all)]
         except inspect.UnreadableShop as error:
             if not error.is_damage:
                 raise

@@ -10,12 +10,10 @@ from typing import Any, Final
 from msgspec import Struct
 
 from daemon.core.books.day_sheet import Bucket, MoneyKind, Wallet, WalletNumber, WalletSums
-from daemon.core.names import canonical_names
 from daemon.store.engine import Reader
 from daemon.store.rows import SIM
 from daemon.wire import Mode
 
-_PROVIDERS: Final = ", ".join(f"'{name}'" for name in canonical_names())
 _OF_BRANCH: Final = "p.branch_id = (SELECT id FROM branches WHERE name = :branch)"
 _DOUBTED: Final = "x.standing = 'doubtful'"
 _KIND: Final = f"""
@@ -82,7 +80,7 @@ WITH money AS (
     CROSS JOIN line_balances b
     CROSS JOIN messages m
     CROSS JOIN payments p
-    WHERE b.sim_seq = s.seq AND b.provider IN ({_PROVIDERS}) AND b.at >= :since AND b.at < :until AND b.pays = 1
+    WHERE b.sim_seq = s.seq AND b.at >= :since AND b.at < :until AND b.pays = 1
       AND m.seq = b.message_seq AND p.id = m.payment_id AND p.message_seq = m.seq AND p.mode = :mode AND {which}
     UNION ALL
     SELECT p.telco_at, p.seq, 'accepted' FROM payments p

@@ -6,9 +6,9 @@ from typing import Any
 from msgspec import Struct
 
 from daemon.core.model import Event, Message, Payment, Transaction
-from daemon.store.engine import Reader
+from daemon.store.engine import UNCOUNTED, Reader
 from daemon.store.journal import with_texts
-from daemon.store.payments.transaction_list import JOINED, Found
+from daemon.store.payments.transaction_list import Found
 from daemon.store.rows import Conditions, json_ids, load
 from daemon.wire import Mode
 
@@ -49,8 +49,14 @@ class DeliveryRow(Struct, frozen=True):
 
 def transactions(reader: Reader, part: TablePage) -> list[Found]:
     """Return transactions in order of creation, each with the payment that verified it."""
-    listed = f"SELECT t.*, p.* FROM {JOINED} WHERE t.merged_into IS NULL"
-    return _rows(reader, part, listed, "created_at", t=Transaction, p=Payment)
+    return _rows(
+        reader,
+        part,
+        "SELECT t.*, p.* FROM transactions t LEFT JOIN payments p ON p.seq = t.payment_seq",
+        "created_at",
+        t=Transaction,
+        p=Payment,
+    )
 
 
 def payments(
@@ -61,7 +67,7 @@ def payments(
         reader,
         part,
         "SELECT p.*, pm.phone_number, t.* FROM payments p LEFT JOIN payment_methods pm ON pm.seq = p.payment_method_seq "
-        "LEFT JOIN transactions t ON t.payment_seq = p.seq WHERE TRUE",
+        "LEFT JOIN transactions t ON t.payment_seq = p.seq",
         "stored_at",
         p=Payment,
         t=Transaction,
@@ -73,7 +79,7 @@ def messages(reader: Reader, part: TablePage) -> list[tuple[Message, str | None]
     return _rows(
         reader,
         part,
-        "SELECT m.*, pm.phone_number FROM messages m LEFT JOIN payment_methods pm ON pm.seq = m.payment_method_seq WHERE TRUE",
+        "SELECT m.*, pm.phone_number FROM messages m LEFT JOIN payment_methods pm ON pm.seq = m.payment_method_seq",
         "received_at",
         m=Message,
     )
@@ -86,9 +92,9 @@ def deliveries(reader: Reader, part: TablePage) -> list[DeliveryRow]:
         part,
         "SELECT d.seq, d.id, d.webhook_id, e.id, e.url, d.event, t.id, d.test, d.status, d.attempt_count, "
         "d.response_status_code, d.error_code, d.created_at, d.delivered_at FROM deliveries d "
-        "JOIN endpoints e ON e.seq = d.endpoint_seq JOIN transactions t ON t.seq = d.transaction_seq WHERE TRUE",
+        "JOIN endpoints e ON e.seq = d.endpoint_seq JOIN transactions t ON t.seq = d.transaction_seq",
         "created_at",
-        by="t.id",
+        ids="t.id IN (SELECT value ->> 0 FROM json_each(:ids))",
         owner="e",
         d=DeliveryRow,
     )
@@ -97,8 +103,8 @@ def deliveries(reader: Reader, part: TablePage) -> list[DeliveryRow]:
 
 def journal(reader: Reader, part: TablePage) -> list[Event]:
     """Return the journal."""
-    rows = _rows(reader, part, "SELECT j.* FROM events j WHERE TRUE", "at", j=Event)
-    return with_texts(reader, [event for (event,) in rows])
+    rows = _rows(reader, part, "SELECT j.* FROM events j", "at", j=Event)
+    return with_texts(reader, rows)
 
 
 def _rows(
@@ -107,21 +113,23 @@ def _rows(
     sql: str,
     time: str,
     *,
-    by: str = "",
+    ids: str = "",
     owner: str = "",
-    **models: type[Struct],
+    **models: Any,
 ) -> list[Any]:
     """Return rows of the table of the first model: row by row from the end of the last page, so that it is read once."""
     table, chosen = next(iter(models)), Conditions()
+    if table == "t":
+        chosen.always("t.merged_into IS NULL")
     chosen.by(f"{table}.seq > :after", after=part.after)
     chosen.by(f"{table}.{time} >= :since", since=part.since)
     chosen.by(f"{table}.{time} < :until", until=part.until)
     chosen.by(f"{owner or table}.mode = :mode", mode=part.mode)
     if part.ids is not None:
-        ids = json_ids(part.ids)
-        chosen.by(f"{by or f'{table}.id'} IN (SELECT value ->> 0 FROM json_each(:ids))", ids=ids)
-    return reader.joined(
-        f"{sql} AND {chosen.where} ORDER BY {table}.seq LIMIT :limit",
-        {**chosen.params, "limit": part.limit},
-        **models,
-    )
+        chosen.by(
+            ids or table + ".id IN (SELECT value ->> 0 FROM json_each(:ids))",
+            ids=json_ids(part.ids),
+        )
+    return reader.page(
+        sql, chosen, order=f"{table}.seq", limit=part.limit, total=UNCOUNTED, **models
+    ).rows

@@ -1,15 +1,11 @@
 """Stored data about the network IDs on a statement: payments, held messages, and claims of customers."""
 
 from collections.abc import Sequence
-from typing import Final
 
 from msgspec import Struct
 
-from daemon.core.names import canonical_names
 from daemon.store.engine import Reader, Tx
 from daemon.store.rows import json_ids
-
-_PROVIDERS: Final = ", ".join(f"'{name}'" for name in canonical_names())
 
 
 class StatementPayment(Struct, frozen=True):
@@ -79,9 +75,9 @@ def payments_between(
 def held_with_ids(reader: Reader, ids: Sequence[str]) -> list[HeldMessage]:
     """Return the messages with these IDs that made no payment."""
     rows = reader.all(
-        "SELECT b.telco_id, m.id, b.standing, r.id FROM sims s JOIN line_balances b ON b.sim_seq = s.seq "
-        f"AND b.provider IN ({_PROVIDERS}) AND b.telco_id IN (SELECT value ->> 0 FROM json_each(:ids)) "
-        "JOIN messages m ON m.seq = b.message_seq LEFT JOIN reviews r ON r.message_id = m.id AND r.state = 'open' WHERE b.pays = 1",
+        "SELECT b.telco_id, m.id, b.standing, r.id FROM line_balances b JOIN messages m ON m.seq = b.message_seq "
+        "LEFT JOIN reviews r ON r.message_id = m.id AND r.state = 'open' "
+        "WHERE b.telco_id IN (SELECT value ->> 0 FROM json_each(:ids)) AND b.pays = 1",
         {"ids": json_ids(ids)},
     )
     return [HeldMessage(*row) for row in rows]

@@ -60,25 +60,22 @@ def every(reader: Reader) -> list[Branch]:
 
 def names(reader: Reader) -> dict[str, str]:
     """Return the names of all branches by id, in the order of their names."""
-    return {
-        str(row[0]): str(row[1])
-        for row in reader.all("SELECT id, name FROM branches ORDER BY name")
-    }
+    return dict(reader.all("SELECT id, name FROM branches ORDER BY name"))
 
 
 def get(reader: Reader, branch_id: str) -> Branch | None:
     """Return one branch by its id."""
-    return _one(reader, "id", branch_id)
+    return reader.first(Branch, "SELECT * FROM branches WHERE id = :id", {"id": branch_id})
 
 
 def named(reader: Reader, name: str) -> Branch | None:
     """Return one branch by its name."""
-    return _one(reader, "name", name)
+    return reader.first(Branch, "SELECT * FROM branches WHERE name = :name", {"name": name})
 
 
 def with_key(reader: Reader, key_id: str) -> Branch | None:
     """Return the branch that this API key belongs to."""
-    return _one(reader, "key_id", key_id)
+    return reader.first(Branch, "SELECT * FROM branches WHERE key_id = :id", {"id": key_id})
 
 
 def invited(reader: Reader, sha256: str, now: int) -> Branch | None:
@@ -88,10 +85,6 @@ def invited(reader: Reader, sha256: str, now: int) -> Branch | None:
         "SELECT * FROM branches WHERE invite_sha256 = :sha256 AND invite_until > :now",
         {"sha256": sha256, "now": now},
     )
-
-
-def _one(reader: Reader, column: str, value: str) -> Branch | None:
-    return reader.first(Branch, f"SELECT * FROM branches WHERE {column} = :value", {"value": value})
 
 
 def invite(
@@ -352,11 +345,11 @@ def refused_since(reader: Reader, since: int) -> list[tuple[str, int, str]]:
 
 
 _COUNTS: Final[Mapping[str, str]] = {
-    "payments_today": "payments WHERE branch_id = :id AND stored_at >= :since AND mode = 'live'",
-    "open_reviews": "reviews WHERE branch_id = :id AND state = 'open' AND mode = 'live'",
-    "waiting": "payments WHERE branch_id = :id AND decider = 'hub' AND standing <> 'used' AND mode = 'live'",
-    "refused": "facts_refused WHERE branch_id = :id",
-    "asked": "branch_commands WHERE branch_id = :id AND done_at IS NULL",
+    "payments_today": "SELECT COUNT(*) FROM payments WHERE branch_id = :id AND stored_at >= :since AND mode = 'live'",
+    "open_reviews": "SELECT COUNT(*) FROM reviews WHERE branch_id = :id AND state = 'open' AND mode = 'live'",
+    "waiting": "SELECT COUNT(*) FROM payments WHERE branch_id = :id AND decider = 'hub' AND standing <> 'used' AND mode = 'live'",
+    "refused": "SELECT COUNT(*) FROM facts_refused WHERE branch_id = :id",
+    "asked": "SELECT COUNT(*) FROM branch_commands WHERE branch_id = :id AND done_at IS NULL",
 }
 """What is counted of a branch. Nothing that grows for ever: a hub has millions of payments."""
 
@@ -364,9 +357,7 @@ _COUNTS: Final[Mapping[str, str]] = {
 def counts(reader: Reader, branch_id: str, since: int) -> dict[str, int]:
     """Return the payments of a branch since a time, its open reviews, and what was refused or waits for an answer."""
     values = {"id": branch_id, "since": since}
-    return {
-        name: reader.count(f"SELECT COUNT(*) FROM {rows}", values) for name, rows in _COUNTS.items()
-    }
+    return {name: reader.count(sql, values) for name, sql in _COUNTS.items()}
 
 
 def decisions(
@@ -415,15 +406,21 @@ def takings(reader: Reader, branch_id: str, since: int) -> list[tuple[str, int]]
 
 def handed_and_unused(reader: Reader, branch_id: str) -> list[str]:
     """Return the payments that a branch handed up and that paid no transaction of the hub."""
-    rows = reader.all(
+    return reader.column(
         "SELECT id FROM payments WHERE branch_id = :id AND decider = 'hub' AND standing <> 'used' ORDER BY seq",
         {"id": branch_id},
     )
-    return [str(row[0]) for row in rows]
 
 
 _UNKNOWN: Final = 0
 """In place of the number of a row that is not stored; no column takes it."""
+_NUMBERS: Final = {
+    "messages": "SELECT id, seq FROM messages WHERE id IN (members)",
+    "payment_methods": "SELECT id, seq FROM payment_methods WHERE id IN (members)",
+    "payments": "SELECT id, seq FROM payments WHERE id IN (members)",
+    "transactions": "SELECT id, seq FROM transactions WHERE id IN (members)",
+}
+"""Table -> the numbers of its rows; the tables that `rows.by_number` names for the rows of a branch."""
 Row = Mapping[str, Any]
 
 
@@ -443,25 +440,20 @@ class Numbers:
         referred = by_number(model)
         for table in set(referred.values()):
             names = [name for name, of in referred.items() if of == table]
-            self._look_up(table, {row[name] for row in rows for name in names if row.get(name)})
-        return [self._stored(referred, row) for row in rows]
+            known = self._known.setdefault(table, {})
+            ids = {row[name] for row in rows for name in names if row.get(name)}
+            if missing := ids - known.keys():
+                known.update(self._reader.all_among(_NUMBERS[table], missing))
 
-    def _look_up(self, table: str, ids: set[str]) -> None:
-        known = self._known.setdefault(table, {})
-        if missing := ids - known.keys():
-            known.update(
-                self._reader.all_among(
-                    f"SELECT id, seq FROM {table} WHERE id IN (members)", missing
-                )
-            )
-
-    def _stored(self, referred: Mapping[str, str], row: Row) -> dict[str, Any]:
-        found = dict[str, Any]()
-        for name, value in row.items():
-            if name not in referred:
-                found[name] = value
-            elif value is None:
-                found[numbered(name)] = None
-            else:
-                found[numbered(name)] = self._known[referred[name]].get(value, _UNKNOWN)
+        found = list[Row]()
+        for row in rows:
+            stored = dict[str, Any]()
+            for name, value in row.items():
+                if name not in referred:
+                    stored[name] = value
+                elif value is None:
+                    stored[numbered(name)] = None
+                else:
+                    stored[numbered(name)] = self._known[referred[name]].get(value, _UNKNOWN)
+            found.append(stored)
         return found

@@ -74,14 +74,20 @@ def store(tx: Tx, branch_id: str, epoch: int, facts: Sequence[Fact]) -> list[str
     for kind in _ORDER:
         some = by_kind.pop(kind, [])
         if kind == "payment":
-            _store_messages(tx, branch_id, epoch, facts, numbers)
+            sent = {
+                str(fact.message.get("id")): (fact.version(epoch), fact.message)
+                for fact in facts
+                if fact.message is not None and fact.kind in TABLES
+            }
+            _upsert(tx, branch_id, "message", list(sent.values()), numbers)
             some = _with_doubles(tx, some)
             doubles = [fact.id for fact in some if fact.row and fact.row["double_of"]]
         elif kind == "transaction":
             _free_payments(tx, some, numbers)
         elif kind == "review":
             _close_others(tx, branch_id, some)
-        _upsert(tx, branch_id, kind, _versions(some, epoch), numbers)
+        versions = [(fact.version(epoch), fact.row or {}) for fact in some]
+        _upsert(tx, branch_id, kind, versions, numbers)
     for some in by_kind.values():
         _show(tx, branch_id, epoch, some)
     return doubles
@@ -122,20 +128,6 @@ def _note_named(named: dict[str, set[str]], kind: str, row: Mapping[str, Any]) -
             named.setdefault(name, set()).add(row[field])
 
 
-def _versions(facts: Sequence[Fact], epoch: int) -> list[tuple[int, Mapping[str, Any]]]:
-    return [(fact.version(epoch), fact.row or {}) for fact in facts]
-
-
-def _store_messages(
-    tx: Tx, branch_id: str, epoch: int, facts: Sequence[Fact], numbers: Numbers
-) -> None:
-    found: dict[str, tuple[int, Mapping[str, Any]]] = {}
-    for fact in facts:
-        if fact.message is not None and fact.kind in TABLES:
-            found[str(fact.message.get("id"))] = fact.version(epoch), fact.message
-    _upsert(tx, branch_id, "message", list(found.values()), numbers)
-
-
 def _upsert(
     tx: Tx,
     branch_id: str,
@@ -148,7 +140,10 @@ def _upsert(
     A newer branch may send more columns, which are left out, and an older one fewer, which keep their default.
     """
     (name, names), key = _table_of(kind), KEYS.get(kind, "id")
-    for columns_sent, some in _alike(rows).items():
+    alike: dict[tuple[str, ...], list[tuple[int, Mapping[str, Any]]]] = {}
+    for version, row in rows:
+        alike.setdefault(tuple(row), []).append((version, row))
+    for columns_sent, some in alike.items():
         sent = [each for each in (*names, "double_of") if each in columns_sent]
         stored = numbers.stored(
             MODELS[kind], [{each: row[each] for each in sent} for _version, row in some]
@@ -181,16 +176,6 @@ def _assignment(name: str, column: str) -> str:
             "WHEN payments.decider = 'hub' THEN payments.standing ELSE 'review' END"
         )
     return f"{column} = excluded.{column}"
-
-
-def _alike(
-    rows: Sequence[tuple[int, Mapping[str, Any]]],
-) -> dict[tuple[str, ...], list[tuple[int, Mapping[str, Any]]]]:
-    """Return the rows in groups with the same columns."""
-    groups: dict[tuple[str, ...], list[tuple[int, Mapping[str, Any]]]] = {}
-    for version, row in rows:
-        groups.setdefault(tuple(row), []).append((version, row))
-    return groups
 
 
 def _with_doubles(tx: Tx, facts: Sequence[Fact]) -> list[Fact]:

@@ -9,13 +9,13 @@ from typing import Any, Final
 
 import msgspec
 from msgspec import Struct
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from daemon.core.branches.facts import BYTES_MAX, FACTS_MAX, KEYS, MESSAGE, MODELS, TABLES, Fact
 from daemon.core.branches.place import Place
 from daemon.core.model import Message
 from daemon.store.engine import Reader, Tx
-from daemon.store.rows import column, columns, json_ids
+from daemon.store.rows import column, insertion, json_ids
 from daemon.store.sqlite_file import WATCHED
 from daemon.wire import ShopRole
 
@@ -59,7 +59,7 @@ def add_everything(tx: Tx) -> tuple[int, int]:
     """Add every row, for a hub that knows none; return the number behind which they begin, and their last one."""
     _first, begin = bounds(tx)
     for kind in _HISTORY:
-        table, key = _table_of(kind)
+        table, key = next((table, key) for name, table, key, _ in WATCHED if name == kind)
         order = key if kind == "device" else "seq"
         tx.run(f"INSERT INTO feed (kind, id) SELECT '{kind}', {key} FROM {table} ORDER BY {order}")
     return begin, bounds(tx)[1]
@@ -142,7 +142,7 @@ def batch(reader: Reader, after: int, *, texts: bool, size_max: int = BYTES_MAX)
             upto = seq
             continue
         together = [
-            Fact(0, key[0], key[1], row, _message_of(row, texts_of))
+            Fact(0, *key, row, None if row is None else texts_of.get(row.get("message_id", "")))
             for key in _in_order((kind, row_id), rows, seen)
             for row in (rows.get(key),)
         ]
@@ -201,16 +201,6 @@ def _in_order(
         if each in rows and each not in seen:
             before += [one for one in _in_order(each, rows, seen) if one not in before]
     return [*before, key]
-
-
-def _message_of(
-    row: Mapping[str, Any] | None, texts_of: Mapping[str, dict[str, Any]]
-) -> dict[str, Any] | None:
-    return None if row is None else texts_of.get(row.get("message_id", ""))
-
-
-def _table_of(kind: str) -> tuple[str, str]:
-    return next((table, key) for name, table, key, _columns in WATCHED if name == kind)
 
 
 def _rows(reader: Reader, wanted: set[_Key]) -> dict[_Key, dict[str, Any]]:
@@ -275,7 +265,7 @@ class HubLink(Struct, frozen=True):
     must_renew: bool = False
 
 
-_LINK = columns(HubLink)
+_ADD_LINK = insertion("hub_link", HubLink, id="1")
 
 
 def get_link(reader: Reader) -> HubLink | None:
@@ -293,11 +283,7 @@ def link_place(reader: Reader) -> Place:
 def replace_link(tx: Tx, link: HubLink) -> None:
     """Store the link in place of an earlier one."""
     tx.run("DELETE FROM hub_link")
-    names = _LINK.split(", ")
-    tx.run(
-        f"INSERT INTO hub_link (id, {_LINK}) VALUES (1, {', '.join(':' + name for name in names)})",
-        {name: getattr(link, name) for name in names},
-    )
+    tx.run(_ADD_LINK, asdict(link))
 
 
 def remove_link(tx: Tx) -> None:

@@ -166,10 +166,9 @@ def settle_standings(tx: Tx) -> list[str]:
     tx.run(
         f"UPDATE payments SET standing = {_STANDING} WHERE standing <> {_STANDING} AND branch_id IS NULL"
     )
-    rows = tx.all(
+    return tx.column(
         f"SELECT id FROM payments WHERE {_STANDING} IS NULL AND branch_id IS NULL ORDER BY seq"
     )
-    return [str(row[0]) for row in rows]
 
 
 def _reserve_codes(tx: Tx, rows: Sequence[Mapping[str, Any]], rest_us: int) -> None:
@@ -189,7 +188,7 @@ def _reserve_codes(tx: Tx, rows: Sequence[Mapping[str, Any]], rest_us: int) -> N
 
 def method_ids(reader: Reader) -> list[str]:
     """Return the ids of the shop's numbers, by which a hub knows it again."""
-    return [str(row[0]) for row in reader.all("SELECT id FROM payment_methods ORDER BY seq")]
+    return reader.column("SELECT id FROM payment_methods ORDER BY seq")
 
 
 def codes_like_a_hub(reader: Reader, now: int) -> int:

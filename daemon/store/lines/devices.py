@@ -1,7 +1,7 @@
 """Modems and SIMs, present and past. The modem loop writes them from the devices' own answers."""
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -10,10 +10,7 @@ from daemon.core.inputs import WITHOUT_SIM, Source
 from daemon.core.model import Device, PaymentMethod, Sim
 from daemon.core.names import network_of
 from daemon.store.engine import Reader, Tx
-from daemon.store.rows import columns, load
 from daemon.wire import Mode
-
-_SIM = columns(Sim)
 
 
 def known(reader: Reader, mode: Mode = Mode.LIVE) -> list[Device]:
@@ -163,11 +160,10 @@ def known_sim_key(reader: Reader, iccid: str | None, imsi: str | None) -> str | 
             return str(row)
     if imsi is None:
         return None
-    only = "AND iccid IS NULL " if iccid is not None else ""
     key: str | None = reader.value(
-        f"SELECT sim_key FROM sims WHERE imsi = :imsi {only}"
+        "SELECT sim_key FROM sims WHERE imsi = :imsi AND (CAST(:iccid AS TEXT) IS NULL OR iccid IS NULL) "
         "ORDER BY CASE WHEN iccid IS NULL THEN 1 ELSE 0 END, last_seen_at DESC, seq DESC LIMIT 1",
-        {"imsi": imsi},
+        {"imsi": imsi, "iccid": iccid},
     )
     return key
 
@@ -260,17 +256,17 @@ def record_sim(
         {"sim_key": sim_key, "now": now},
     )
     # Any other SIM that was recorded in this slot has left it.
-    _sims_left(
-        tx,
-        "SELECT sim_key, :now FROM sims WHERE device_id = :device_id AND slot_index = :slot "
-        "AND present = 1 AND sim_key <> :sim_key",
+    tx.run(
+        "INSERT INTO sim_absences (sim_key, since) SELECT sim_key, :now FROM sims WHERE device_id = :device_id "
+        "AND slot_index = :slot AND present = 1 AND sim_key <> :sim_key ON CONFLICT (sim_key) WHERE until IS NULL DO NOTHING",
         {"device_id": device_id, "slot": slot_index, "sim_key": sim_key, "now": now},
     )
     tx.run(
         "UPDATE sims SET present = 0 WHERE device_id = :device_id AND slot_index = :slot AND sim_key <> :sim_key",
         {"device_id": device_id, "slot": slot_index, "sim_key": sim_key},
     )
-    row = tx.one(
+    now_there = tx.only(
+        Sim,
         "INSERT INTO sims (sim_key, iccid, imsi, network, device_id, slot_index, present, first_seen_at, last_seen_at) "
         "VALUES (:sim_key, :iccid, :imsi, :network, :device_id, :slot, 1, :now, :now) "
         "ON CONFLICT (sim_key) DO UPDATE SET iccid = COALESCE(sims.iccid, excluded.iccid), "
@@ -278,7 +274,7 @@ def record_sim(
         # If a SIM does not report its IMSI this time, keep the network found from the earlier one.
         "network = CASE WHEN excluded.imsi IS NULL THEN sims.network ELSE excluded.network END, "
         "device_id = excluded.device_id, slot_index = excluded.slot_index, present = 1, "
-        f"last_seen_at = excluded.last_seen_at RETURNING {_SIM}",
+        "last_seen_at = excluded.last_seen_at RETURNING *",
         {
             "sim_key": sim_key,
             "iccid": iccid,
@@ -289,8 +285,7 @@ def record_sim(
             "now": now,
         },
     )
-    assert row is not None
-    return load(Sim, row), before
+    return now_there, before
 
 
 def set_ignored(tx: Tx, sim: Sim, at: int | None) -> Sim:
@@ -299,11 +294,13 @@ def set_ignored(tx: Tx, sim: Sim, at: int | None) -> Sim:
     return replace(sim, ignored_at=at)
 
 
-def note_told(tx: Tx, seq: int, columns: Mapping[str, int | str | None]) -> None:
+def note_told(tx: Tx, seq: int, changes: Mapping[str, int | str | None]) -> None:
     """Set the states of a SIM that the owner has a notice about: `not_receiving_since`, `unused_since`, `served_by`."""
-    assert columns.keys() <= {"not_receiving_since", "unused_since", "served_by"}
-    changes = ", ".join(f"{name} = :{name}" for name in columns)
-    tx.run(f"UPDATE sims SET {changes} WHERE seq = :seq", {"seq": seq, **columns})
+    assert changes.keys() <= {"not_receiving_since", "unused_since", "served_by"}
+    tx.run(
+        f"UPDATE sims SET {', '.join(f'{name} = :{name}' for name in changes)} WHERE seq = :seq",
+        {"seq": seq, **changes},
+    )
 
 
 def see_sandbox(tx: Tx, now: int, device_id: str | None = None) -> None:
@@ -327,9 +324,9 @@ def forget_placeholder(tx: Tx, device_id: str, now: int) -> None:
 
 def mark_device_absent(tx: Tx, device_id: str, now: int) -> None:
     """Record that a phone is gone. Its SIM keeps its slot until it is seen elsewhere."""
-    _sims_left(
-        tx,
-        "SELECT sim_key, :now FROM sims WHERE device_id = :id AND present = 1",
+    tx.run(
+        "INSERT INTO sim_absences (sim_key, since) SELECT sim_key, :now FROM sims WHERE device_id = :id AND present = 1 "
+        "ON CONFLICT (sim_key) WHERE until IS NULL DO NOTHING",
         {"id": device_id, "now": now},
     )
     tx.run("DELETE FROM locked_sims WHERE device_id = :id", {"id": device_id})
@@ -341,20 +338,10 @@ def mark_device_absent(tx: Tx, device_id: str, now: int) -> None:
 
 def mark_all_absent(tx: Tx) -> None:
     """Mark all phones as absent at start; one without a recorded departure is away since its last contact."""
-    _sims_left(
-        tx,
-        "SELECT s.sim_key, d.last_seen_at FROM sims s JOIN devices d ON d.device_id = s.device_id "
-        "WHERE d.present = 1 AND s.present = 1 AND d.mode = 'live'",
-        {},
+    tx.run(
+        "INSERT INTO sim_absences (sim_key, since) SELECT s.sim_key, d.last_seen_at FROM sims s "
+        "JOIN devices d ON d.device_id = s.device_id WHERE d.present = 1 AND s.present = 1 AND d.mode = 'live' "
+        "ON CONFLICT (sim_key) WHERE until IS NULL DO NOTHING"
     )
     tx.run("UPDATE devices SET present = 0, port = NULL WHERE present = 1")
     tx.run("DELETE FROM locked_sims")
-
-
-def _sims_left(tx: Tx, chosen: str, params: dict[str, Any]) -> None:
-    """Record since when SIMs are away; `chosen` selects (sim_key, since). An earlier absence that is open stays."""
-    tx.run(
-        f"INSERT INTO sim_absences (sim_key, since) {chosen} "
-        "ON CONFLICT (sim_key) WHERE until IS NULL DO NOTHING",
-        params,
-    )

@@ -123,12 +123,10 @@ def unplaced_by_sim(reader: Reader, since: int, mode: Mode) -> dict[str, int]:
 
     Those on a SIM that is ignored are left out.
     """
-    return {
-        row[0]: row[1]
-        for row in reader.all(
-            "SELECT sim_key, COUNT(*) FROM payments WHERE payment_method_seq IS NULL "
-            "AND stored_at >= :since AND mode = :mode "
+    return dict(
+        reader.all(
+            "SELECT sim_key, COUNT(*) FROM payments WHERE payment_method_seq IS NULL AND stored_at >= :since AND mode = :mode "
             "AND sim_key NOT IN (SELECT sim_key FROM sims WHERE ignored_at IS NOT NULL) GROUP BY sim_key",
             {"since": since, "mode": mode},
         )
-    }
+    )

@@ -2,12 +2,15 @@
 
 from typing import NamedTuple
 
+from msgspec.structs import asdict
+
 from daemon.core.lines import silence
 from daemon.core.lines.silence import Rhythm
 from daemon.store.engine import Reader, Tx
-from daemon.store.rows import columns
+from daemon.store.rows import anew, insertion
 
-_COLUMNS = columns(Rhythm)
+_ADD = insertion("sim_rhythms", Rhythm)
+_ANEW = anew(Rhythm)
 
 
 class RhythmMessage(NamedTuple):
@@ -33,32 +36,15 @@ class PresentSim(NamedTuple):
 
 def all_rhythms(reader: Reader) -> dict[str, Rhythm]:
     """Return all rhythms by SIM."""
-    rows = reader.all(f"SELECT {_COLUMNS} FROM sim_rhythms")
-    found = (
-        Rhythm(row[0], row[1], row[2], silence.from_text(row[3]), row[4], row[5], row[6], row[7])
-        for row in rows
-    )
+    found = reader.every(Rhythm, "SELECT * FROM sim_rhythms")
     return {rhythm.sim_key: rhythm for rhythm in found}
 
 
 def put(tx: Tx, rhythm: Rhythm) -> None:
     """Store the rhythm of one SIM."""
     tx.run(
-        f"INSERT INTO sim_rhythms ({_COLUMNS}) VALUES (:sim_key, :watched_since, :week, :counts, "
-        ":messages, :last_at, :longest_gap_us, :silent_since) ON CONFLICT (sim_key) DO UPDATE SET "
-        "week = excluded.week, counts = excluded.counts, messages = excluded.messages, "
-        "last_at = excluded.last_at, longest_gap_us = excluded.longest_gap_us, "
-        "silent_since = excluded.silent_since",
-        {
-            "sim_key": rhythm.sim_key,
-            "watched_since": rhythm.watched_since,
-            "week": rhythm.week,
-            "counts": silence.to_text(rhythm.counts),
-            "messages": rhythm.messages,
-            "last_at": rhythm.last_at,
-            "longest_gap_us": rhythm.longest_gap_us,
-            "silent_since": rhythm.silent_since,
-        },
+        f"{_ADD} ON CONFLICT (sim_key) DO UPDATE SET {_ANEW}",
+        {**asdict(rhythm), "counts": silence.to_text(rhythm.counts)},
     )
 
 

@@ -3,7 +3,6 @@
 from msgspec import Struct
 
 from daemon.store.engine import Reader, Tx
-from daemon.store.rows import columns, load
 
 
 class SourceRow(Struct, frozen=True):
@@ -24,8 +23,7 @@ class SourceRow(Struct, frozen=True):
 
 def all_sources(reader: Reader) -> list[SourceRow]:
     """Return all sources that are known, by name."""
-    rows = reader.all(f"SELECT {columns(SourceRow)} FROM source_states ORDER BY name")
-    return [load(SourceRow, row) for row in rows]
+    return reader.every(SourceRow, "SELECT * FROM source_states ORDER BY name")
 
 
 def get(reader: Reader, name: str) -> SourceRow | None:

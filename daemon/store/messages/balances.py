@@ -5,43 +5,37 @@ the existing chain. `daemon.core.messages.line_trust` decides about entries; thi
 """
 
 import json
-from collections.abc import Mapping
 from typing import Any, Final
 
-import msgspec
 from msgspec import Struct
+from msgspec.structs import asdict
 
 from daemon.core.limits import DAY_US
-from daemon.core.messages.balance_chain import Absence, ChainEntry, Counts, Standing, Why
+from daemon.core.messages.balance_chain import Absence, ChainEntry
 from daemon.core.messages.line_trust import (
     CANDIDATES_MAX,
     LAPSED_AFTER_US,
     SWEPT_MINOR,
     LineState,
-    Provisional,
     Row,
     Used,
 )
 from daemon.core.messages.trust import SmscSource
 from daemon.core.names import canonical_names
 from daemon.store.engine import Reader, Tx
-from daemon.store.rows import SIM, number
+from daemon.store.rows import SIM, anew, insertion, json_ids, number, update
 from daemon.wire import Mode
 
-_MESSAGE: Final = "(SELECT id FROM messages WHERE seq = message_seq)"
-_JUDGED: Final = (
-    "home", "doubts", "standing", "why", "row_number", "opens", "position", "gap_left_minor", "gap_left_at", "gap_minor",
-    "counts", "counts_day",
+_ADD: Final = insertion(
+    "line_balances", ChainEntry, "key", message_seq=number("messages", ":key"), sim_seq=SIM, provider=":provider"
 )  # fmt: skip
-_COLUMNS: Final = f"seq, {_MESSAGE}, at, stored_at, telco_id, pays, amount_minor, effect_minor, after_minor, smsc, {', '.join(_JUDGED)}"
-_COLUMNS_B: Final = f"b.{_COLUMNS.replace(', ', ', b.')}".replace(f"b.{_MESSAGE}", "m.id")
-_OF_MESSAGE: Final = "message_seq = (SELECT seq FROM messages WHERE id = :id)"
-_PROVIDERS: Final = ", ".join(f"'{name}'" for name in canonical_names())
+_CHANGE: Final = update(
+    "line_balances", ChainEntry, "key", "at", "stored_at", "telco_id", "pays", "amount", "effect", "after", "smsc"
+)  # fmt: skip
+_ADD_STATE: Final = insertion("line_trust", LineState, sim_seq=SIM, provider=":provider")
+_STATE_ANEW: Final = anew(LineState)
 LATEST: Final = 1 << 62
 """The sequence number of a message that is not stored yet: after all stored ones."""
-_doubts = msgspec.json.Decoder(tuple[str, ...]).decode
-_STANDINGS: Final[Mapping[str, Standing]] = {standing.value: standing for standing in Standing}
-_WHYS: Final[Mapping[str, Why]] = {why.value: why for why in Why}
 
 TAIL: Final = 10
 """Messages at the end of the chain whose IDs are the clock."""
@@ -55,29 +49,6 @@ _TIMES_MAX: Final = 50_000
 _LOOKED_BACK_US: Final = 14 * DAY_US
 _WAITED_US: Final = DAY_US
 """A receipt that waits is looked for no longer than so much after its notice is due."""
-
-_LINE: Final = f"sim_seq = {SIM} AND provider = :provider"
-_OF_LINE: Final = f"FROM line_balances WHERE {_LINE}"
-_BESIDE: Final = f"{_OF_LINE} AND standing IN ('candidate', 'doubtful')"
-"""The condition of the index `line_balances_beside`: SQLite uses the index only for a query that repeats it."""
-_NEAREST: Final = (
-    f"SELECT * FROM (SELECT {_COLUMNS} {_OF_LINE} AND at <= :at ORDER BY at DESC, seq DESC LIMIT :window) part "
-    f"UNION ALL SELECT * FROM (SELECT {_COLUMNS} {_OF_LINE} AND at > :at ORDER BY at, seq LIMIT :window) part"
-)
-_TAIL: Final = (
-    f"SELECT * FROM (SELECT {_COLUMNS} {_OF_LINE} AND standing = 'accepted' AND position IS NOT NULL "
-    f"ORDER BY position DESC, seq DESC LIMIT {TAIL}) part"
-)
-_SAME_ID: Final = (
-    f"SELECT {_COLUMNS} {_OF_LINE} AND telco_id = :telco_id ORDER BY seq LIMIT {SAME_ID_MAX}"
-)
-_KNOWN: Final = (
-    f"SELECT part.*, 'tail' FROM ({_TAIL}) part UNION ALL SELECT * FROM (SELECT part.*, 'same_id' FROM ({_SAME_ID}) part) part "
-    f"UNION ALL SELECT seq{', NULL' * _COLUMNS.count(',')}, 'payment' FROM payments "
-    "WHERE telco_transaction_id = :telco_id AND mode = :mode AND double_of IS NULL"
-)
-_STATE: Final = LineState.__struct_fields__
-_ROW: Final = "seq, before_minor, after_minor, began_at, grew_at, messages, lapsed"
 
 
 class Chain(Struct, frozen=True):
@@ -103,22 +74,19 @@ class ChainRecord(Struct, frozen=True):
 
 def state(reader: Reader, chain: Chain) -> LineState:
     """Return the trust of a line."""
-    row = reader.one(f"SELECT {', '.join(_STATE)} FROM line_trust WHERE {_LINE}", chain.params())
-    if row is None:
-        return LineState()
-    values = dict(zip(_STATE, row, strict=True))
-    kind = values.pop("provisional")
-    return LineState(provisional=None if kind is None else Provisional(kind), **values)
+    found = reader.first(
+        LineState,
+        "SELECT * FROM line_trust WHERE sim_seq = (SELECT seq FROM sims WHERE sim_key = :sim_key) AND provider = :provider",
+        chain.params(),
+    )
+    return LineState() if found is None else found
 
 
 def put_state(tx: Tx, chain: Chain, line: LineState) -> None:
     """Store the trust of a line."""
-    given = ", ".join(f":{name}" for name in _STATE)
-    changes = ", ".join(f"{name} = excluded.{name}" for name in _STATE)
     tx.run(
-        f"INSERT INTO line_trust (sim_seq, provider, {', '.join(_STATE)}) VALUES ({SIM}, :provider, {given}) "
-        f"ON CONFLICT (sim_seq, provider) DO UPDATE SET {changes}",
-        chain.params(**{name: getattr(line, name) for name in _STATE}),
+        f"{_ADD_STATE} ON CONFLICT (sim_seq, provider) DO UPDATE SET {_STATE_ANEW}",
+        chain.params(**asdict(line)),
     )
 
 
@@ -133,10 +101,13 @@ def unsettled_chains(reader: Reader) -> list[Chain]:
 
 def used(reader: Reader, chain: Chain, day: int, proved_at: int) -> Used:
     """Return what was paid unconfirmed: of a day's limits, and since the last proof."""
-    of = f"(SELECT SUM(amount_minor) {_OF_LINE} AND counts > 0 AND"
     row = reader.one(
-        f"SELECT {of} counts IN (1, 2) AND counts_day = :day), {of} counts IN (1, 3)), "
-        f"{of} counts = 4 AND counts_day = :day AND stored_at > :proved)",
+        "SELECT (SELECT SUM(amount_minor) FROM line_balances WHERE sim_seq = (SELECT seq FROM sims WHERE sim_key = :sim_key) AND provider = :provider "
+        "AND counts > 0 AND counts IN (1, 2) AND counts_day = :day), "
+        "(SELECT SUM(amount_minor) FROM line_balances WHERE sim_seq = (SELECT seq FROM sims WHERE sim_key = :sim_key) AND provider = :provider "
+        "AND counts > 0 AND counts IN (1, 3)), "
+        "(SELECT SUM(amount_minor) FROM line_balances WHERE sim_seq = (SELECT seq FROM sims WHERE sim_key = :sim_key) AND provider = :provider "
+        "AND counts > 0 AND counts = 4 AND counts_day = :day AND stored_at > :proved)",
         chain.params(day=day, proved=proved_at),
     )
     assert row is not None, "a sum has one row"
@@ -151,8 +122,8 @@ def usual_day(reader: Reader, chain: Chain, today: int) -> tuple[int, int]:
     """
     since = today * DAY_US
     rows = reader.all(
-        f"SELECT amount_minor, at, counts {_OF_LINE} AND at >= :since AND standing = 'accepted' AND pays = 1 "
-        "AND counts <> 1 AND counts <> 2 AND counts <> 3 "
+        "SELECT amount_minor, at, counts FROM line_balances WHERE sim_seq = (SELECT seq FROM sims WHERE sim_key = :sim_key) AND provider = :provider "
+        "AND at >= :since AND standing = 'accepted' AND pays = 1 AND counts <> 1 AND counts <> 2 AND counts <> 3 "
         "AND EXISTS (SELECT 1 FROM messages m WHERE m.seq = message_seq AND m.payment_id IS NOT NULL) ORDER BY at, seq",
         chain.params(since=since - _LOOKED_BACK_US),
     )
@@ -163,32 +134,34 @@ def usual_day(reader: Reader, chain: Chain, today: int) -> tuple[int, int]:
 
 def receipt_times(reader: Reader, chain: Chain, since: int) -> list[int]:
     """Return the times of the receipts in the chain since then, oldest first; texts under a cedi do not count."""
-    rows = reader.all(
-        f"SELECT at {_OF_LINE} AND at >= :since AND standing = 'accepted' AND pays = 1 AND amount_minor >= {SWEPT_MINOR} "
-        f"ORDER BY at, seq LIMIT {_TIMES_MAX}",
-        chain.params(since=since),
+    return reader.column(
+        "SELECT at FROM line_balances WHERE sim_seq = (SELECT seq FROM sims WHERE sim_key = :sim_key) AND provider = :provider "
+        "AND at >= :since AND standing = 'accepted' AND pays = 1 AND amount_minor >= :swept ORDER BY at, seq LIMIT :most",
+        chain.params(since=since, swept=SWEPT_MINOR, most=_TIMES_MAX),
     )
-    return [row[0] for row in rows]
 
 
 def recent_candidates(reader: Reader, chain: Chain) -> list[tuple[int, bool]]:
     """Return when the newest candidates came, and whether each opened a row: enough to know a flood."""
+    # `IN ('candidate', 'doubtful')` is the condition of the index: SQLite uses it only for a query that repeats it.
     rows = reader.all(
-        f"SELECT stored_at, opens {_BESIDE} AND standing = 'candidate' ORDER BY seq DESC LIMIT {CANDIDATES_MAX + 1}",
-        chain.params(),
+        "SELECT stored_at, opens FROM line_balances WHERE sim_seq = (SELECT seq FROM sims WHERE sim_key = :sim_key) AND provider = :provider "
+        "AND standing IN ('candidate', 'doubtful') AND standing = 'candidate' ORDER BY seq DESC LIMIT :most",
+        chain.params(most=CANDIDATES_MAX + 1),
     )
     return [(at, bool(opens)) for at, opens in rows]
 
 
 def without_review(reader: Reader, chain: Chain) -> list[ChainEntry]:
     """Return held candidates that nobody was asked about because they came in a flood, the oldest ones."""
-    rows = reader.all(
-        f"SELECT {_COLUMNS} {_BESIDE} AND standing = 'candidate' AND pays = 1 AND EXISTS (SELECT 1 FROM messages m "
+    return reader.every(
+        ChainEntry,
+        "SELECT * FROM line_balances WHERE sim_seq = (SELECT seq FROM sims WHERE sim_key = :sim_key) AND provider = :provider "
+        "AND standing IN ('candidate', 'doubtful') AND standing = 'candidate' AND pays = 1 AND EXISTS (SELECT 1 FROM messages m "
         "WHERE m.seq = message_seq AND m.state = 'held' AND NOT EXISTS (SELECT 1 FROM reviews r "
-        f"WHERE r.message_id = m.id AND r.state = 'open')) ORDER BY seq LIMIT {CANDIDATES_MAX}",
-        chain.params(),
+        "WHERE r.message_id = m.id AND r.state = 'open')) ORDER BY seq LIMIT :most",
+        chain.params(most=CANDIDATES_MAX),
     )
-    return [_entry(row) for row in rows]
 
 
 # --- rows beside the chain -------------------------------------------------------------------------
@@ -196,12 +169,11 @@ def without_review(reader: Reader, chain: Chain) -> list[ChainEntry]:
 
 def add_row(tx: Tx, chain: Chain, entry: ChainEntry, now: int) -> int:
     """Open a row with a message; return its number."""
-    tx.run(
+    return tx.add(
         "INSERT INTO line_rows (sim_seq, provider, before_minor, after_minor, began_at, grew_at, messages, lapsed) "
-        f"VALUES ({SIM}, :provider, :before, :after, :at, :now, 1, 0)",
+        "VALUES ((SELECT seq FROM sims WHERE sim_key = :sim_key), :provider, :before, :after, :at, :now, 1, 0)",
         chain.params(before=entry.before, after=entry.after, at=entry.time, now=now),
     )
-    return int(tx.value(f"SELECT MAX(seq) FROM line_rows WHERE {_LINE}", chain.params()))
 
 
 def put_row(tx: Tx, row: Row) -> None:
@@ -209,7 +181,7 @@ def put_row(tx: Tx, row: Row) -> None:
     tx.run(
         "UPDATE line_rows SET before_minor = :before, after_minor = :after, began_at = :began_at, grew_at = :grew_at, "
         "messages = :messages, lapsed = :lapsed WHERE seq = :number",
-        {name: getattr(row, name) for name in Row.__struct_fields__},
+        asdict(row),
     )
 
 
@@ -228,9 +200,10 @@ def join_rows(tx: Tx, first: Row, second: Row, shift: int) -> None:
 
 def places(reader: Reader, row: Row) -> tuple[int, int]:
     """Return the first and the last place in a row."""
-    of = "FROM line_balances WHERE row_number = :number"
     found = reader.one(
-        f"SELECT (SELECT MIN(position) {of}), (SELECT MAX(position) {of})", {"number": row.number}
+        "SELECT (SELECT MIN(position) FROM line_balances WHERE row_number = :number), "
+        "(SELECT MAX(position) FROM line_balances WHERE row_number = :number)",
+        {"number": row.number},
     )
     assert found is not None, "a row of values"
     return int(found[0]), int(found[1])
@@ -239,75 +212,94 @@ def places(reader: Reader, row: Row) -> tuple[int, int]:
 def lapse_rows(tx: Tx, chain: Chain, but: int = 0) -> None:
     """Let the rows of a line be no rivals any more, without the one with this number."""
     tx.run(
-        f"UPDATE line_rows SET lapsed = 1 WHERE {_LINE} AND lapsed = 0 AND seq <> :number",
+        "UPDATE line_rows SET lapsed = 1 WHERE sim_seq = (SELECT seq FROM sims WHERE sim_key = :sim_key) AND provider = :provider AND lapsed = 0 AND seq <> :number",
         chain.params(number=but),
     )
 
 
-def rows_where(reader: Reader, chain: Chain, test: str, **params: Any) -> list[Row]:
-    """Return the rows of a line that pass a test of the WHERE clause and are rivals, the newest 20."""
-    found = reader.all(
-        # With a sum the order uses no index, so that the test does.
-        f"SELECT {_ROW} FROM line_rows WHERE {_LINE} AND lapsed = 0 AND {test} ORDER BY grew_at + 0 DESC, seq DESC LIMIT 20",
-        chain.params(**params),
-    )
-    return [_row(one) for one in found]
+# With a sum the order uses no index, so that the test does.
+_RIVALS: Final = {
+    "begins": (
+        "SELECT * FROM line_rows WHERE sim_seq = (SELECT seq FROM sims WHERE sim_key = :sim_key) AND provider = :provider "
+        "AND lapsed = 0 AND before_minor = :value ORDER BY grew_at + 0 DESC, seq DESC LIMIT 20"
+    ),
+    "ends": (
+        "SELECT * FROM line_rows WHERE sim_seq = (SELECT seq FROM sims WHERE sim_key = :sim_key) AND provider = :provider "
+        "AND lapsed = 0 AND after_minor = :value ORDER BY grew_at + 0 DESC, seq DESC LIMIT 20"
+    ),
+    "before": (
+        "SELECT * FROM line_rows WHERE sim_seq = (SELECT seq FROM sims WHERE sim_key = :sim_key) AND provider = :provider "
+        "AND lapsed = 0 AND began_at < :value ORDER BY grew_at + 0 DESC, seq DESC LIMIT 20"
+    ),
+    "still": (
+        "SELECT * FROM line_rows WHERE sim_seq = (SELECT seq FROM sims WHERE sim_key = :sim_key) AND provider = :provider "
+        "AND lapsed = 0 AND grew_at < :value ORDER BY grew_at + 0 DESC, seq DESC LIMIT 20"
+    ),
+}
+
+
+def rivals(reader: Reader, chain: Chain, which: str, value: int | None) -> list[Row]:
+    """Return the rows of a line that are rivals, the newest 20.
+
+    Args:
+        reader: The database.
+        chain: The line.
+        which: `begins` or `ends` with the balance `value`; `before` or `still`: it began, or grew last, before the time `value`.
+        value: A balance or a time.
+    """
+    return reader.every(Row, _RIVALS[which], chain.params(value=value))
 
 
 def newest_rows(reader: Reader, chain: Chain) -> list[Row]:
     """Return the two rivals that grew last."""
-    found = reader.all(
-        f"SELECT {_ROW} FROM line_rows WHERE {_LINE} AND lapsed = 0 ORDER BY grew_at DESC, seq DESC LIMIT 2",
+    return reader.every(
+        Row,
+        "SELECT * FROM line_rows WHERE sim_seq = (SELECT seq FROM sims WHERE sim_key = :sim_key) AND provider = :provider AND lapsed = 0 ORDER BY grew_at DESC, seq DESC LIMIT 2",
         chain.params(),
     )
-    return [_row(one) for one in found]
 
 
 def passed_rows(reader: Reader, chain: Chain, line: LineState, now: int) -> list[Row]:
     """Return rows that the chain may have passed long ago (`line_trust.is_passed`)."""
-    return rows_where(
-        reader, chain, "grew_at < :before AND grew_at < :moved", before=now - LAPSED_AFTER_US, moved=line.moved_at
-    )  # fmt: skip
+    return rivals(reader, chain, "still", min(now - LAPSED_AFTER_US, line.moved_at))
 
 
 def row_of(reader: Reader, row_number: int) -> Row | None:
     """Return one row."""
-    found = reader.one(f"SELECT {_ROW} FROM line_rows WHERE seq = :number", {"number": row_number})
-    return None if found is None else _row(found)
+    return reader.first(Row, "SELECT * FROM line_rows WHERE seq = :number", {"number": row_number})
 
 
 def all_rows(reader: Reader, chain: Chain) -> list[Row]:
     """Return the rows of a line with the lapsed ones, the rivals first and then the newest."""
-    found = reader.all(
-        f"SELECT {_ROW} FROM line_rows WHERE {_LINE} ORDER BY lapsed, grew_at DESC, seq DESC LIMIT {LOOSE_MAX}",
-        chain.params(),
+    return reader.every(
+        Row,
+        "SELECT * FROM line_rows WHERE sim_seq = (SELECT seq FROM sims WHERE sim_key = :sim_key) AND provider = :provider ORDER BY lapsed, grew_at DESC, seq DESC LIMIT :most",
+        chain.params(most=LOOSE_MAX),
     )
-    return [_row(one) for one in found]
 
 
 def live_rows(reader: Reader, chain: Chain) -> int:
     """Return the number of rows that are rivals."""
-    return int(
-        reader.value(f"SELECT COUNT(*) FROM line_rows WHERE {_LINE} AND lapsed = 0", chain.params())
+    return reader.count(
+        "SELECT COUNT(*) FROM line_rows WHERE sim_seq = (SELECT seq FROM sims WHERE sim_key = :sim_key) AND provider = :provider AND lapsed = 0",
+        chain.params(),
     )
 
 
 def of_row(reader: Reader, row: Row) -> list[ChainEntry]:
     """Return the messages of a row in their order."""
-    rows = reader.all(
-        f"SELECT {_COLUMNS} FROM line_balances WHERE row_number = :number ORDER BY position, seq",
+    return reader.every(
+        ChainEntry,
+        "SELECT * FROM line_balances WHERE row_number = :number ORDER BY position, seq",
         {"number": row.number},
     )
-    return [_entry(one) for one in rows]
 
 
 def later_in_row(reader: Reader, row: Row, since: int) -> int:
     """Return how many messages of a row came after a time."""
-    return int(
-        reader.value(
-            "SELECT COUNT(*) FROM line_balances WHERE row_number = :number AND stored_at > :since",
-            {"number": row.number, "since": since},
-        )
+    return reader.count(
+        "SELECT COUNT(*) FROM line_balances WHERE row_number = :number AND stored_at > :since",
+        {"number": row.number, "since": since},
     )
 
 
@@ -328,108 +320,117 @@ class ChainContext(Struct, frozen=True):
 
 
 def known(reader: Reader, chain: Chain, mode: Mode, telco_id: str | None) -> ChainContext:
-    """Return the stored rows related to a message with this transaction ID (trimmed, upper case), in one statement."""
+    """Return the stored rows related to a message with this transaction ID (trimmed, upper case)."""
+    tail = of_chain(reader, chain, TAIL)
     if telco_id is None:
-        tail = [_entry(row) for row in reader.all(_TAIL, chain.params())]
         return ChainContext(tail, [], has_payment=False)
-    rows = reader.all(_KNOWN, chain.params(telco_id=telco_id, mode=mode))
-    return ChainContext(
-        [_entry(row) for row in rows if row[-1] == "tail"],
-        [_entry(row) for row in rows if row[-1] == "same_id"],
-        any(row[-1] == "payment" for row in rows),
+    has_payment = reader.exists(
+        "SELECT 1 FROM payments WHERE telco_transaction_id = :telco_id AND mode = :mode AND double_of IS NULL LIMIT 1",
+        {"telco_id": telco_id, "mode": mode},
+    )
+    return ChainContext(tail, with_id(reader, chain, telco_id), has_payment)
+
+
+def of_chain(reader: Reader, chain: Chain, limit: int) -> list[ChainEntry]:
+    """Return the messages at the end of the chain, the newest first."""
+    return reader.every(
+        ChainEntry,
+        "SELECT * FROM line_balances WHERE sim_seq = (SELECT seq FROM sims WHERE sim_key = :sim_key) AND provider = :provider "
+        "AND standing = 'accepted' AND position IS NOT NULL ORDER BY position DESC, seq DESC LIMIT :limit",
+        chain.params(limit=limit),
     )
 
 
 def gaps(reader: Reader, chain: Chain, since: int) -> list[ChainEntry]:
     """Return the messages of the chain after a gap since a time, the newest first."""
-    rows = reader.all(
-        f"SELECT {_COLUMNS} {_OF_LINE} AND standing = 'accepted' AND gap_minor <> 0 AND at >= :since "
-        f"ORDER BY at DESC, seq DESC LIMIT {GAPS_MAX}",
-        chain.params(since=since),
+    return reader.every(
+        ChainEntry,
+        "SELECT * FROM line_balances WHERE sim_seq = (SELECT seq FROM sims WHERE sim_key = :sim_key) AND provider = :provider "
+        "AND standing = 'accepted' AND gap_minor <> 0 AND at >= :since ORDER BY at DESC, seq DESC LIMIT :most",
+        chain.params(since=since, most=GAPS_MAX),
     )
-    return [_entry(row) for row in rows]
 
 
 def of_chain_since(
     reader: Reader, chain: Chain, stored_since: int, at_least: int
 ) -> list[ChainEntry]:
     """Return the messages of the chain, the newest first: those stored since a time, and at least so many."""
-    rows = reader.all(
-        f"SELECT {_COLUMNS} {_OF_LINE} AND standing = 'accepted' AND position IS NOT NULL ORDER BY position DESC, seq DESC LIMIT 400",
-        chain.params(),
-    )
-    found = [_entry(row) for row in rows]
+    found = of_chain(reader, chain, 400)
     return [one for n, one in enumerate(found) if n < at_least or one.stored_at >= stored_since]
 
 
 def unpaid_of_chain(reader: Reader, chain: Chain, base: int) -> list[ChainEntry]:
     """Return the receipts of the chain from a place on that wait, oldest first."""
-    rows = reader.all(
-        f"SELECT {_COLUMNS} {_OF_LINE} AND standing = 'accepted' AND position >= :base AND pays = 1 AND EXISTS "
+    return reader.every(
+        ChainEntry,
+        "SELECT * FROM line_balances WHERE sim_seq = (SELECT seq FROM sims WHERE sim_key = :sim_key) AND provider = :provider "
+        "AND standing = 'accepted' AND position >= :base AND pays = 1 AND EXISTS "
         "(SELECT 1 FROM messages m WHERE m.seq = message_seq AND m.state = 'held' AND m.payment_id IS NULL) ORDER BY position, seq",
         chain.params(base=base),
     )
-    return [_entry(row) for row in rows]
 
 
 def loose(reader: Reader, chain: Chain, since: int) -> list[ChainEntry]:
     """Return the messages with a balance beside the chain, stored since a time: candidates and doubtful ones."""
-    rows = reader.all(
-        f"SELECT {_COLUMNS} {_BESIDE} AND after_minor IS NOT NULL "
-        f"AND why <> 'person' AND stored_at >= :since ORDER BY seq DESC LIMIT {LOOSE_MAX}",
-        chain.params(since=since),
+    return reader.every(
+        ChainEntry,
+        "SELECT * FROM line_balances WHERE sim_seq = (SELECT seq FROM sims WHERE sim_key = :sim_key) AND provider = :provider "
+        "AND standing IN ('candidate', 'doubtful') AND after_minor IS NOT NULL AND why <> 'person' AND stored_at >= :since "
+        "ORDER BY seq DESC LIMIT :most",
+        chain.params(since=since, most=LOOSE_MAX),
     )
-    return [_entry(row) for row in rows]
 
 
 def doubtful_through(reader: Reader, chain: Chain, smsc: str, since: int) -> list[ChainEntry]:
     """Return the messages that only their service centre makes doubtful, oldest first, stored since a time."""
-    rows = reader.all(
-        f"SELECT {_COLUMNS} {_BESIDE} AND standing = 'doubtful' AND why = 'foreign' AND smsc = :smsc AND stored_at >= :since "
-        f"ORDER BY at, seq LIMIT {LOOSE_MAX}",
-        chain.params(smsc=smsc, since=since),
+    return reader.every(
+        ChainEntry,
+        "SELECT * FROM line_balances WHERE sim_seq = (SELECT seq FROM sims WHERE sim_key = :sim_key) AND provider = :provider "
+        "AND standing IN ('candidate', 'doubtful') AND standing = 'doubtful' AND why = 'foreign' AND smsc = :smsc "
+        "AND stored_at >= :since ORDER BY at, seq LIMIT :most",
+        chain.params(smsc=smsc, since=since, most=LOOSE_MAX),
     )
-    return [_entry(row) for row in rows]
 
 
 def proved_through(reader: Reader, chain: Chain, smsc: str) -> tuple[int, int, int]:
     """Return how many messages through a foreign centre proofs confirmed, on how many days, and how many the line had since."""
     row = reader.one(
-        f"SELECT COUNT(*), COUNT(DISTINCT at / {DAY_US}), MIN(at) {_OF_LINE} AND smsc = :smsc AND home = 0 "
-        "AND standing = 'accepted'",
-        chain.params(smsc=smsc),
+        "SELECT COUNT(*), COUNT(DISTINCT at / :day), MIN(at) FROM line_balances WHERE sim_seq = (SELECT seq FROM sims WHERE sim_key = :sim_key) AND provider = :provider "
+        "AND smsc = :smsc AND home = 0 AND standing = 'accepted'",
+        chain.params(smsc=smsc, day=DAY_US),
     )
     assert row is not None, "an aggregate has one row"
-    total = reader.value(
-        f"SELECT COUNT(*) {_OF_LINE} AND standing = 'accepted' AND at >= :since", chain.params(since=row[2] or 0)
-    )  # fmt: skip
-    return int(row[0]), int(row[1]), int(total)
+    total = reader.count(
+        "SELECT COUNT(*) FROM line_balances WHERE sim_seq = (SELECT seq FROM sims WHERE sim_key = :sim_key) AND provider = :provider "
+        "AND standing = 'accepted' AND at >= :since",
+        chain.params(since=row[2] or 0),
+    )
+    return int(row[0]), int(row[1]), total
 
 
 def doubtful_count(reader: Reader, chain: Chain, since: int) -> int:
     """Return how many messages of a line are doubtful since a time, counted up to 1,000."""
-    return int(
-        reader.value(
-            f"SELECT COUNT(*) FROM (SELECT stored_at {_BESIDE} AND standing = 'doubtful' ORDER BY seq DESC LIMIT {LOOSE_MAX}) newest "
-            "WHERE stored_at >= :since",
-            chain.params(since=since),
-        )
+    return reader.count(
+        "SELECT COUNT(*) FROM (SELECT stored_at FROM line_balances WHERE sim_seq = (SELECT seq FROM sims WHERE sim_key = :sim_key) AND provider = :provider "
+        "AND standing IN ('candidate', 'doubtful') AND standing = 'doubtful' ORDER BY seq DESC LIMIT :most) newest WHERE stored_at >= :since",
+        chain.params(since=since, most=LOOSE_MAX),
     )
 
 
 def counting(reader: Reader, chain: Chain) -> list[ChainEntry]:
     """Return the receipts that were paid and that nothing has confirmed."""
-    rows = reader.all(
-        f"SELECT {_COLUMNS} {_OF_LINE} AND counts > 0 AND counts IN (1, 3)", chain.params()
+    return reader.every(
+        ChainEntry,
+        "SELECT * FROM line_balances WHERE sim_seq = (SELECT seq FROM sims WHERE sim_key = :sim_key) AND provider = :provider AND counts > 0 AND counts IN (1, 3)",
+        chain.params(),
     )
-    return [_entry(row) for row in rows]
 
 
 def confirm(tx: Tx, chain: Chain, base: int, until: int) -> None:
     """Confirm what was paid on the chain between two places, both included."""
     tx.run(
-        f"UPDATE line_balances SET counts = 0, counts_day = NULL WHERE {_LINE} AND counts > 0 AND counts IN (1, 3) AND standing = 'accepted' "
-        "AND position >= :base AND position <= :until",
+        "UPDATE line_balances SET counts = 0, counts_day = NULL WHERE sim_seq = (SELECT seq FROM sims WHERE sim_key = :sim_key) AND provider = :provider "
+        "AND counts > 0 AND counts IN (1, 3) AND standing = 'accepted' AND position >= :base AND position <= :until",
         chain.params(base=base, until=until),
     )
 
@@ -437,7 +438,8 @@ def confirm(tx: Tx, chain: Chain, base: int, until: int) -> None:
 def spend(tx: Tx, chain: Chain, before: int) -> None:
     """Let what was paid until then and was not confirmed count to the limit of its day only; rivals keep counting."""
     tx.run(
-        f"UPDATE line_balances SET counts = 2 WHERE {_LINE} AND counts > 0 AND counts IN (1, 3) AND stored_at <= :before AND "
+        "UPDATE line_balances SET counts = 2 WHERE sim_seq = (SELECT seq FROM sims WHERE sim_key = :sim_key) AND provider = :provider "
+        "AND counts > 0 AND counts IN (1, 3) AND stored_at <= :before AND "
         "(row_number IS NULL OR row_number NOT IN (SELECT seq FROM line_rows WHERE lapsed = 0))",
         chain.params(before=before),
     )
@@ -446,13 +448,25 @@ def spend(tx: Tx, chain: Chain, before: int) -> None:
 def has_chain(reader: Reader, sim_key: str) -> bool:
     """Return whether a balance chain of this SIM has begun."""
     return reader.exists(
-        f"SELECT 1 FROM line_trust WHERE sim_seq = {SIM} AND balance IS NOT NULL LIMIT 1", {"sim_key": sim_key}
-    )  # fmt: skip
+        "SELECT 1 FROM line_trust WHERE sim_seq = (SELECT seq FROM sims WHERE sim_key = :sim_key) AND balance IS NOT NULL LIMIT 1",
+        {"sim_key": sim_key},
+    )
 
 
 def nearest(reader: Reader, chain: Chain, at: int, window: int) -> list[ChainEntry]:
     """Return up to `window` entries on each side of this time, to show them."""
-    return [_entry(row) for row in reader.all(_NEAREST, chain.params(at=at, window=window))]
+    params = chain.params(at=at, window=window)
+    before = reader.every(
+        ChainEntry,
+        "SELECT * FROM line_balances WHERE sim_seq = (SELECT seq FROM sims WHERE sim_key = :sim_key) AND provider = :provider AND at <= :at ORDER BY at DESC, seq DESC LIMIT :window",
+        params,
+    )
+    after = reader.every(
+        ChainEntry,
+        "SELECT * FROM line_balances WHERE sim_seq = (SELECT seq FROM sims WHERE sim_key = :sim_key) AND provider = :provider AND at > :at ORDER BY at, seq LIMIT :window",
+        params,
+    )
+    return [*before, *after]
 
 
 def new_entry(message_id: str, **values: Any) -> ChainEntry:
@@ -461,45 +475,34 @@ def new_entry(message_id: str, **values: Any) -> ChainEntry:
 
 
 def with_id(reader: Reader, chain: Chain, telco_id: str) -> list[ChainEntry]:
-    """Return the entries with this transaction ID (trimmed, upper case), oldest first."""
-    return [_entry(row) for row in reader.all(_SAME_ID, chain.params(telco_id=telco_id))]
+    """Return the first entries with this transaction ID (trimmed, upper case), oldest first."""
+    return reader.every(
+        ChainEntry,
+        "SELECT * FROM line_balances WHERE sim_seq = (SELECT seq FROM sims WHERE sim_key = :sim_key) AND provider = :provider AND telco_id = :telco_id ORDER BY seq LIMIT :most",
+        chain.params(telco_id=telco_id, most=SAME_ID_MAX),
+    )
 
 
 def of_message(reader: Reader, message_id: str) -> ChainRecord | None:
     """Return the entry of a message; None if it is in no chain."""
-    row = reader.one(
-        f"SELECT {_COLUMNS}, (SELECT sim_key FROM sims WHERE seq = sim_seq), provider FROM line_balances WHERE {_OF_MESSAGE}",
+    rows = reader.joined(
+        "SELECT b.*, s.sim_key, b.provider FROM line_balances b JOIN sims s ON s.seq = b.sim_seq "
+        "WHERE b.message_seq = (SELECT seq FROM messages WHERE id = :id)",
         {"id": message_id},
+        b=ChainEntry,
     )
-    return None if row is None else ChainRecord(Chain(*row[-2:]), _entry(row))
+    return ChainRecord(Chain(*rows[0][1:]), rows[0][0]) if rows else None
 
 
 def add(tx: Tx, chain: Chain, entry: ChainEntry) -> None:
     """Store an entry that was judged."""
-    tx.run(
-        "INSERT INTO line_balances (message_seq, sim_seq, provider, at, stored_at, telco_id, pays, amount_minor, effect_minor, "
-        f"after_minor, smsc, {', '.join(_JUDGED)}) "
-        f"VALUES ({number('messages', ':message_id')}, {SIM}, :provider, :at, :stored_at, :telco_id, :pays, :amount_minor, "
-        f":effect_minor, :after_minor, :smsc, {', '.join(f':{name}' for name in _JUDGED)})",
-        chain.params(
-            message_id=entry.key,
-            at=entry.at,
-            stored_at=entry.stored_at,
-            telco_id=entry.telco_id,
-            pays=entry.pays,
-            amount_minor=entry.amount,
-            effect_minor=entry.effect,
-            after_minor=entry.after,
-            smsc=entry.smsc,
-            **_judgement(entry),
-        ),
-    )
+    tx.run(_ADD, chain.params(**_stored(entry)))
 
 
 def remove(tx: Tx, message_id: str) -> None:
     """Remove a message that no wording could read from its chain; it is added again with its new reading."""
     tx.run(
-        f"DELETE FROM line_balances WHERE {_OF_MESSAGE} AND pays = 0 AND telco_id IS NULL",
+        "DELETE FROM line_balances WHERE message_seq = (SELECT seq FROM messages WHERE id = :id) AND pays = 0 AND telco_id IS NULL",
         {"id": message_id},
     )
 
@@ -507,7 +510,8 @@ def remove(tx: Tx, message_id: str) -> None:
 def forget_rejected(tx: Tx, message_id: str) -> bool:
     """Remove a rejected message from its chain, so that it can be judged anew; return False if it has a place in the chain."""
     tx.run(
-        f"DELETE FROM line_balances WHERE {_OF_MESSAGE} AND standing NOT IN ('accepted', 'candidate')",
+        "DELETE FROM line_balances WHERE message_seq = (SELECT seq FROM messages WHERE id = :id) "
+        "AND standing NOT IN ('accepted', 'candidate')",
         {"id": message_id},
     )
     return of_message(tx, message_id) is None
@@ -516,24 +520,27 @@ def forget_rejected(tx: Tx, message_id: str) -> bool:
 def change(tx: Tx, entry: ChainEntry) -> None:
     """Update the judgement of an entry."""
     tx.run(
-        f"UPDATE line_balances SET {', '.join(f'{name} = :{name}' for name in _JUDGED)} WHERE {_OF_MESSAGE}",
-        {"id": entry.key, **_judgement(entry)},
+        f"{_CHANGE} WHERE message_seq = (SELECT seq FROM messages WHERE id = :key)", _stored(entry)
     )
+
+
+def _stored(entry: ChainEntry) -> dict[str, Any]:
+    return {**asdict(entry), "doubts": json.dumps(entry.doubts), "counts": int(entry.counts)}
 
 
 def gaps_since(reader: Reader, since: int) -> dict[str, list[ChainEntry]]:
     """Return the entries after an unexplained difference that no operator acknowledged, by SIM key, oldest first."""
     found: dict[str, list[ChainEntry]] = {}
-    for row in reader.all(
+    for entry, sim_key in reader.joined(
         # CROSS starts with the SIMs, so that the index of the gaps is used.
-        f"SELECT {_COLUMNS_B}, s.sim_key FROM sims s CROSS JOIN line_balances b CROSS JOIN messages m "
-        "WHERE b.sim_seq = s.seq AND m.seq = b.message_seq "
-        f"AND b.provider IN ({_PROVIDERS}) AND b.standing = 'accepted' AND b.gap_minor <> 0 "
+        "SELECT b.*, s.sim_key FROM sims s CROSS JOIN line_balances b WHERE b.sim_seq = s.seq "
+        "AND b.provider IN (SELECT value ->> 0 FROM json_each(:providers)) AND b.standing = 'accepted' AND b.gap_minor <> 0 "
         "AND b.at >= :since AND NOT EXISTS (SELECT 1 FROM gaps_known k "
         "WHERE k.message_seq = b.message_seq AND k.gap_minor = b.gap_minor) ORDER BY b.at, b.seq",
-        {"since": since},
+        {"since": since, "providers": json_ids(canonical_names())},
+        b=ChainEntry,
     ):
-        found.setdefault(row[-1], []).append(_entry(row))
+        found.setdefault(sim_key, []).append(entry)
     return found
 
 
@@ -551,19 +558,19 @@ def held_without_notice(reader: Reader, stored_before: int, limit: int) -> list[
 
     No notice mentioned them yet.
     """
-    rows = reader.all(
-        f"SELECT {_COLUMNS_B} FROM line_balances b JOIN messages m ON m.seq = b.message_seq "
+    return reader.every(
+        ChainEntry,
+        "SELECT b.* FROM line_balances b JOIN messages m ON m.seq = b.message_seq "
         "WHERE b.standing IN ('accepted', 'candidate') AND b.pays = 1 AND b.told_at IS NULL AND b.stored_at <= :before "
-        f"AND b.stored_at >= :since AND m.state = 'held' AND m.payment_id IS NULL ORDER BY b.stored_at, b.seq LIMIT :limit",
+        "AND b.stored_at >= :since AND m.state = 'held' AND m.payment_id IS NULL ORDER BY b.stored_at, b.seq LIMIT :limit",
         {"before": stored_before, "since": stored_before - _WAITED_US, "limit": limit},
     )
-    return [_entry(row) for row in rows]
 
 
 def mark_noticed(tx: Tx, message_id: str, now: int) -> None:
     """Record that a notice mentioned a held receipt."""
     tx.run(
-        f"UPDATE line_balances SET told_at = :now WHERE {_OF_MESSAGE}",
+        "UPDATE line_balances SET told_at = :now WHERE message_seq = (SELECT seq FROM messages WHERE id = :id)",
         {"id": message_id, "now": now},
     )
 
@@ -596,14 +603,6 @@ def learn_smsc(
         "ON CONFLICT (sim_key, smsc) DO UPDATE SET source = excluded.source, message_id = excluded.message_id, "
         "since = excluded.since WHERE sim_smscs.source = 'noticed'",
         {"sim": sim_key, "smsc": smsc, "source": source, "message": message_id, "now": now},
-    )
-
-
-def forget_smsc(tx: Tx, sim_key: str, smsc: str) -> None:
-    """Remove an SMSC from those of a SIM."""
-    tx.run(
-        "DELETE FROM sim_smscs WHERE sim_key = :sim AND smsc = :smsc",
-        {"sim": sim_key, "smsc": smsc},
     )
 
 
@@ -640,53 +639,3 @@ def absences(reader: Reader, sim_key: str, since: int) -> list[Absence]:
         {"sim": sim_key, "since": since},
     )
     return [Absence(*row) for row in rows]
-
-
-def _judgement(entry: ChainEntry) -> dict[str, Any]:
-    return {
-        "home": entry.home,
-        "doubts": json.dumps(entry.doubts),
-        "standing": entry.standing,
-        "why": entry.why,
-        "row_number": entry.row,
-        "opens": entry.opens,
-        "position": entry.position,
-        "gap_left_minor": entry.gap_left,
-        "gap_left_at": entry.gap_left_at,
-        "gap_minor": entry.gap_minor,
-        "counts": int(entry.counts),
-        "counts_day": entry.counts_day,
-    }
-
-
-def _row(row: tuple[Any, ...]) -> Row:
-    return Row(
-        number=row[0], before=row[1], after=row[2], began_at=row[3], grew_at=row[4], messages=row[5], lapsed=bool(row[6])
-    )  # fmt: skip
-
-
-def _entry(row: tuple[Any, ...]) -> ChainEntry:
-    return ChainEntry(
-        seq=row[0],
-        key=row[1],
-        at=row[2],
-        stored_at=row[3],
-        telco_id=row[4],
-        pays=bool(row[5]),
-        amount=row[6],
-        effect=row[7],
-        after=row[8],
-        smsc=row[9],
-        home=bool(row[10]),
-        doubts=_doubts(row[11]),
-        standing=_STANDINGS[row[12]],
-        why=_WHYS[row[13]],
-        row=row[14],
-        opens=bool(row[15]),
-        position=row[16],
-        gap_left=row[17],
-        gap_left_at=row[18],
-        gap_minor=row[19],
-        counts=Counts(row[20]),
-        counts_day=row[21],
-    )

@@ -8,46 +8,22 @@ from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
 from msgspec import Struct
+from msgspec.structs import asdict
 
-from daemon.core.inputs import WITHOUT_SIM
 from daemon.core.messages.message_json import stored_fields
 from daemon.core.messages.trust import VARYING_DIGITS
 from daemon.core.model import Message
 from daemon.store.engine import Reader, Tx
-from daemon.store.rows import (
-    Conditions,
-    columns,
-    insertion,
-    json_ids,
-    number,
-    number_or_none,
-)
+from daemon.store.rows import Conditions, insertion, json_ids
 from daemon.wire import MessageState, Mode
 
-_WITH_LINE = "messages m LEFT JOIN payment_methods pm ON pm.seq = m.payment_method_seq"
 _COMPLETE = ", ".join(
     f"'{state}'" for state in MessageState if state is not MessageState.INCOMPLETE
 )
-_LINES = "SELECT seq FROM payment_methods WHERE id = :line OR phone_number = :line"
-_ANY_LINE = "COALESCE(m.payment_method_seq, 0)"
-_METHOD = number_or_none("payment_methods", ":payment_method_id")
-
-
-def _sim(sim_key: str) -> str:
-    """Return the expression of `sms_parts.sim` of a SIM, or of a number without one (`WITHOUT_SIM`); NULL if it is not stored."""
-    prefix = f"SUBSTR({sim_key}, 1, {len(WITHOUT_SIM)}) = '{WITHOUT_SIM}'"
-    method = (
-        f"SELECT -seq FROM payment_methods WHERE id = SUBSTR({sim_key}, {len(WITHOUT_SIM) + 1})"
-    )
-    return f"COALESCE((SELECT seq FROM sims WHERE sim_key = {sim_key}), ({method} AND {prefix}))"
-
-
-_SIM: Final = _sim(":sim_key")
-_THE_PART: Final = f"sim = {_SIM} AND sha256 = :sha256"
+_ADD = insertion("messages", Message)
 CANDIDATES_MAX: Final = 64
 """Rival parts to look at for one part beside those of its message, the nearest in SMSC time."""
 PARTS_MISSING = "parts_missing"
-_PARTS_MISSING = f'["{PARTS_MISSING}"]'
 
 
 class MessageFilter(Struct, frozen=True):
@@ -71,24 +47,20 @@ def page(
     reader: Reader, wanted: MessageFilter, *, limit: int, offset: int
 ) -> tuple[list[Any], int]:
     """Return one page of SMS with the merchant number that received each, newest first, and their total number."""
-    conditions = Conditions()
-    conditions.by("m.state = :state", state=wanted.state)
-    conditions.by(f"{_ANY_LINE} IN ({_LINES})", line=wanted.line)
-    conditions.by("LOWER(m.sender) = LOWER(:sender)", sender=wanted.sender)
-    conditions.by("m.received_at >= :since", since=wanted.since)
+    conditions = _conditions(wanted, "LOWER(m.sender) = LOWER(:sender)")
     if wanted.mode is not None:
         # As a literal, so that the index of the sandbox is used.
         conditions.always(f"m.mode = '{wanted.mode}'")
-    return reader.page(
+    found = reader.page(
+        "SELECT m.*, pm.phone_number FROM messages m LEFT JOIN payment_methods pm ON pm.seq = m.payment_method_seq",
         conditions,
-        columns="m.*, pm.phone_number",
-        source=_WITH_LINE,
         order="m.seq DESC",
         limit=limit,
         offset=offset,
         total=_total(reader, wanted),
         m=Message,
     )
+    return found.rows, found.total
 
 
 def with_text(reader: Reader, text: str, *, mode: Mode, since: int, limit: int) -> list[Message]:
@@ -102,56 +74,66 @@ def with_text(reader: Reader, text: str, *, mode: Mode, since: int, limit: int) 
     )
 
 
+def _conditions(wanted: MessageFilter, of_sender: str) -> Conditions:
+    conditions = Conditions()
+    conditions.by("m.state = :state", state=wanted.state)
+    conditions.by(
+        "COALESCE(m.payment_method_seq, 0) IN (SELECT seq FROM payment_methods WHERE id = :line OR phone_number = :line)",
+        line=wanted.line,
+    )
+    conditions.by(of_sender, sender=wanted.sender)
+    conditions.by("m.received_at >= :since", since=wanted.since)
+    return conditions
+
+
 def _total(reader: Reader, wanted: MessageFilter) -> int:
     """Return the number of messages of a list: from the kept totals, or counted in one index."""
     if wanted.sender is not None and wanted.since is None:
-        return _count(reader, wanted, "1 = 1", sender="LOWER(m.sender)")
+        return _count(reader, wanted, of_sender="LOWER(m.sender) = LOWER(:sender)")
     total = 0
-    if wanted.state is not MessageState.INCOMPLETE:
-        total += (_kept_total if wanted.since is None else _count_complete)(reader, wanted)
+    if wanted.state is not MessageState.INCOMPLETE and wanted.since is None:
+        conditions = Conditions()
+        conditions.by("mode = :mode", mode=wanted.mode)
+        conditions.by("state = :state", state=wanted.state)
+        conditions.by(
+            "line IN (SELECT seq FROM payment_methods WHERE id = :line OR phone_number = :line)",
+            line=wanted.line,
+        )
+        total += reader.count(
+            f"SELECT COALESCE(SUM(count), 0) FROM message_counts WHERE {conditions.where}",
+            conditions.params,
+        )
+    elif wanted.state is None:
+        # The state is the first column of the index of the period, and the rest is the index's own condition.
+        total += _count(reader, wanted, "m.state <> 'incomplete'", f"m.state IN ({_COMPLETE})")
+    elif wanted.state is not MessageState.INCOMPLETE:
+        total += _count(reader, wanted, "m.state <> 'incomplete'")
     if wanted.state in (None, MessageState.INCOMPLETE):
         # There are few of those.
         total += _count(reader, wanted, "m.state = 'incomplete'")
     return total
 
 
-def _kept_total(reader: Reader, wanted: MessageFilter) -> int:
-    conditions = Conditions()
-    conditions.by("mode = :mode", mode=wanted.mode)
-    conditions.by("state = :state", state=wanted.state)
-    conditions.by(f"line IN ({_LINES})", line=wanted.line)
-    kept = f"SELECT COALESCE(SUM(count), 0) FROM message_counts WHERE {conditions.where}"
-    return reader.count(kept, conditions.params)
-
-
-def _count_complete(reader: Reader, wanted: MessageFilter) -> int:
-    # The state is the first column of the index of the period, and the rest is the index's own condition.
-    state = "" if wanted.state is not None else f" AND m.state IN ({_COMPLETE})"
-    return _count(reader, wanted, f"m.state <> 'incomplete'{state}")
-
-
 def _count(
     reader: Reader,
     wanted: MessageFilter,
-    those: str,
+    *those: str,
     # COALESCE excludes the index of a sender, which may hold far more rows than that of the period.
-    sender: str = "LOWER(COALESCE(m.sender, ''))",
+    of_sender: str = "LOWER(COALESCE(m.sender, '')) = LOWER(:sender)",
 ) -> int:
-    conditions = Conditions()
-    conditions.always(those)
-    conditions.by("m.state = :state", state=wanted.state)
-    conditions.by(f"{_ANY_LINE} IN ({_LINES})", line=wanted.line)
-    conditions.by(f"{sender} = LOWER(:sender)", sender=wanted.sender)
-    conditions.by("m.received_at >= :since", since=wanted.since)
+    conditions = _conditions(wanted, of_sender)
     conditions.by("m.mode = :mode", mode=wanted.mode)
-    counted = f"SELECT COUNT(*) FROM messages m WHERE {conditions.where}"
-    return reader.count(counted, conditions.params)
+    for test in those:
+        conditions.always(test)
+    return reader.count(
+        f"SELECT COUNT(*) FROM messages m WHERE {conditions.where}", conditions.params
+    )
 
 
 def with_line(reader: Reader, message_id: str) -> tuple[Message, str | None] | None:
     """Return one SMS with the merchant number that received it."""
     rows: list[Any] = reader.joined(
-        f"SELECT m.*, pm.phone_number FROM {_WITH_LINE} WHERE m.id = :id",
+        "SELECT m.*, pm.phone_number FROM messages m LEFT JOIN payment_methods pm ON pm.seq = m.payment_method_seq WHERE m.id = :id",
         {"id": message_id},
         m=Message,
     )
@@ -173,13 +155,17 @@ def payment_of(reader: Reader, message_id: str) -> str | None:
 
 def unparsed(reader: Reader, ids: Sequence[str], *, after: int, limit: int) -> list[Message]:
     """Return complete messages that no wording could read, in order of arrival: all after `after`, or these ids."""
-    wanted = {f"id{place}": one for place, one in enumerate(ids)}
-    among = f"AND id IN ({', '.join(':' + name for name in wanted)}) " if wanted else ""
+    if ids:
+        return reader.every(
+            Message,
+            "SELECT * FROM messages WHERE state = 'unparsed' AND body <> '' AND seq > :after "
+            "AND id IN (SELECT value ->> 0 FROM json_each(:ids)) ORDER BY seq LIMIT :limit",
+            {"after": after, "limit": limit, "ids": json_ids(ids)},
+        )
     return reader.every(
         Message,
-        f"SELECT * FROM messages WHERE state = 'unparsed' AND body <> '' AND seq > :after {among}"
-        "ORDER BY seq LIMIT :limit",
-        {"after": after, "limit": limit, **wanted},
+        "SELECT * FROM messages WHERE state = 'unparsed' AND body <> '' AND seq > :after ORDER BY seq LIMIT :limit",
+        {"after": after, "limit": limit},
     )
 
 
@@ -192,9 +178,6 @@ class PartRow(Struct, frozen=True):
     sent_at: int | None
     received_at: int
     is_open: bool
-
-
-_PART: Final = "m.id, p.position, p.pdu, p.pdu_text, p.sent_at, p.received_at, m.state = 'incomplete' AND m.body IS NULL"
 
 
 def parts_like(
@@ -221,28 +204,31 @@ def parts_like(
         span: The largest difference of SMSC times, microseconds.
         sha256: The digest of the part if it is not stored, as far as the caller knows.
     """
-    among, params = _through(smsc, homes)
-    near = "(m.sent_at IS NULL OR m.sent_at BETWEEN :earliest AND :latest)"
-    times = {} if sent_at is None else {"earliest": sent_at - span, "latest": sent_at + span}
-    if sent_at is None:
-        near = "TRUE"
+    if sha256 and has_part(reader, key["sim_key"], sha256):
+        return None
+    conditions = Conditions(params=dict(key))
+    conditions.always(
+        "m.sim_key = :sim_key AND m.sender = :sender AND m.reference_width = :width AND m.reference = :reference "
+        "AND m.parts_total = :total AND m.imported = :imported AND m.branch_id IS NULL"
+    )
+    if sent_at is not None:
+        conditions.always("(m.sent_at IS NULL OR m.sent_at BETWEEN :earliest AND :latest)")
     rows = reader.all(
-        f"SELECT * FROM (SELECT {_PART} FROM messages m JOIN sms_parts p ON p.message_seq = m.seq "
-        "WHERE m.sim_key = :sim_key AND m.sender = :sender AND m.reference_width = :width AND m.reference = :reference "
-        f"AND m.parts_total = :total AND m.imported = :imported AND m.branch_id IS NULL AND {among} AND {near} "
-        "ORDER BY COALESCE(ABS(p.sent_at - :sent_at), 0), p.seq LIMIT :limit) part "
-        f"UNION ALL SELECT NULL, 0, NULL, NULL, NULL, NULL, NULL FROM sms_parts WHERE {_THE_PART}",
+        "SELECT m.id, p.position, p.pdu, p.pdu_text, p.sent_at, p.received_at, m.state = 'incomplete' AND m.body IS NULL "
+        f"FROM messages m JOIN sms_parts p ON p.message_seq = m.seq WHERE {conditions.where} "
+        "AND (m.smsc = :smsc OR (CAST(:smsc AS TEXT) IS NULL AND m.smsc IS NULL) "
+        "OR EXISTS (SELECT 1 FROM json_each(:homes) WHERE LTRIM(m.smsc, '+') LIKE (value ->> 0))) "
+        "ORDER BY COALESCE(ABS(p.sent_at - :sent_at), 0), p.seq LIMIT :limit",
         {
-            **key,
-            **params,
+            **conditions.params,
+            "smsc": smsc,
+            "homes": _patterns(homes),
             "sent_at": sent_at,
-            **times,
+            "earliest": (sent_at or 0) - span,
+            "latest": (sent_at or 0) + span,
             "limit": CANDIDATES_MAX + int(key["total"]),
-            "sha256": bytes.fromhex(sha256),
         },
     )
-    if rows and rows[-1][0] is None:
-        return None
     return [_stored_part(row) for row in rows]
 
 
@@ -269,23 +255,16 @@ def _as_pdu(octets: bytes | None, text: str | None) -> str:
     return text or (octets or b"").hex().upper()
 
 
-def _through(smsc: str | None, homes: Sequence[str]) -> tuple[str, dict[str, Any]]:
-    """Return the condition that a message came through this SMSC or through a home one, and its parameters."""
-    stems = {
-        f"home{place}": f"{home.lstrip('+')[:-VARYING_DIGITS]}{'_' * VARYING_DIGITS}"
-        for place, home in enumerate(homes)
-    }
-    same = "m.smsc IS NULL" if smsc is None else "m.smsc = :smsc"
-    # SQLite prepares a statement again each time that the bare parameter of a LIKE is bound; that took 0.1 ms.
-    tests = [same, *(f"LTRIM(m.smsc, '+') LIKE (:{name} || '')" for name in stems)]
-    return f"({' OR '.join(tests)})", {**({} if smsc is None else {"smsc": smsc}), **stems}
+def _patterns(homes: Sequence[str]) -> str:
+    """Return the patterns of the SMSCs that are as good as these, as `json_ids`."""
+    return json_ids(f"{home.lstrip('+')[:-VARYING_DIGITS]}{'_' * VARYING_DIGITS}" for home in homes)
 
 
 def stored_parts(reader: Reader, message_id: str) -> list[PartRow]:
     """Return the parts of a message, in order of position."""
     rows = reader.all(
-        f"SELECT {_PART} FROM messages m JOIN sms_parts p ON p.message_seq = m.seq WHERE m.id = :id "
-        "ORDER BY p.position, p.seq",
+        "SELECT m.id, p.position, p.pdu, p.pdu_text, p.sent_at, p.received_at, m.state = 'incomplete' AND m.body IS NULL "
+        "FROM messages m JOIN sms_parts p ON p.message_seq = m.seq WHERE m.id = :id ORDER BY p.position, p.seq",
         {"id": message_id},
     )
     return [_stored_part(row) for row in rows]
@@ -303,12 +282,18 @@ def count_unjoined(
 
     The message `joined_to` has one part that it does not count yet.
     """
-    among, params = _through(None, homes)
     return reader.count(
         "SELECT COUNT(*) FROM (SELECT 1 FROM messages m WHERE m.state = 'incomplete' AND m.sim_key = :sim "
         "AND m.parts_seen + CASE WHEN m.id = :joined_to THEN 1 ELSE 0 END < m.parts_total "
-        f"AND m.created_at >= :since AND {among} LIMIT :limit) few",
-        {**params, "sim": sim_key, "since": since, "limit": limit, "joined_to": joined_to},
+        "AND m.created_at >= :since AND (m.smsc IS NULL OR EXISTS (SELECT 1 FROM json_each(:homes) "
+        "WHERE LTRIM(m.smsc, '+') LIKE (value ->> 0))) LIMIT :limit) few",
+        {
+            "sim": sim_key,
+            "since": since,
+            "limit": limit,
+            "joined_to": joined_to,
+            "homes": _patterns(homes),
+        },
     )
 
 
@@ -318,15 +303,20 @@ def strays(
     """Return when messages of these senders through home SMSCs came of which parts are missing, between two times."""
     if not senders:
         return []
-    names = {f"name{at}": one for at, one in enumerate(senders)}
-    rows = reader.all(
+    return reader.column(
         "SELECT m.created_at FROM messages m WHERE m.state = 'incomplete' AND m.sim_key = :sim AND m.parts_seen < m.parts_total "
-        f"AND m.created_at > :since AND m.created_at <= :until AND m.sender IN ({', '.join(f':{name}' for name in names)}) "
+        "AND m.created_at > :since AND m.created_at <= :until AND m.sender IN (SELECT value ->> 0 FROM json_each(:senders)) "
         "AND EXISTS (SELECT 1 FROM sim_smscs s WHERE s.sim_key = m.sim_key AND s.source <> 'noticed' "
-        f"AND SUBSTR(s.smsc, 1, LENGTH(s.smsc) - {VARYING_DIGITS}) = SUBSTR(m.smsc, 1, LENGTH(m.smsc) - {VARYING_DIGITS})) LIMIT :limit",
-        {"sim": sim_key, "since": since, "until": until, "limit": limit, **names},
+        "AND SUBSTR(s.smsc, 1, LENGTH(s.smsc) - :varying) = SUBSTR(m.smsc, 1, LENGTH(m.smsc) - :varying)) LIMIT :limit",
+        {
+            "sim": sim_key,
+            "since": since,
+            "until": until,
+            "limit": limit,
+            "senders": json_ids(senders),
+            "varying": VARYING_DIGITS,
+        },
     )
-    return [row[0] for row in rows]
 
 
 def assemble_later(tx: Tx, message_id: str, at: int | None) -> None:
@@ -370,17 +360,17 @@ def gather_parts(tx: Tx, target: str, members: Sequence[PartRow], body: str, add
             {"other": part.message_id},
         )
         for message_id in (target, part.message_id):
-            tx.run(
-                "UPDATE messages SET parts_seen = (SELECT COUNT(*) FROM sms_parts p WHERE p.message_seq = messages.seq) "
-                "WHERE id = :id",
-                {"id": message_id},
-            )
+            count_parts(tx, message_id)
+
+
+# `sms_parts.sim` is the number of a SIM, or below zero that of a number that was on none (`WITHOUT_SIM`, 'no-sim:').
 
 
 def has_part(reader: Reader, sim_key: str, sha256: str) -> bool:
     """Return whether this PDU was already stored for this SIM."""
     return reader.exists(
-        f"SELECT 1 FROM sms_parts WHERE {_THE_PART}",
+        "SELECT 1 FROM sms_parts WHERE sha256 = :sha256 AND sim = "
+        "COALESCE((SELECT seq FROM sims WHERE sim_key = :sim_key), (SELECT -seq FROM payment_methods WHERE 'no-sim:' || id = :sim_key))",
         {"sim_key": sim_key, "sha256": bytes.fromhex(sha256)},
     )
 
@@ -404,7 +394,8 @@ def has_whole(reader: Reader, sim_key: str, sha256: str) -> bool:
     """Return whether this PDU is part of a complete message of this SIM."""
     return reader.exists(
         "SELECT 1 FROM sms_parts p JOIN messages m ON m.seq = p.message_seq "
-        f"WHERE {_THE_PART} AND m.state <> 'incomplete'",
+        "WHERE p.sha256 = :sha256 AND m.state <> 'incomplete' AND p.sim = "
+        "COALESCE((SELECT seq FROM sims WHERE sim_key = :sim_key), (SELECT -seq FROM payment_methods WHERE 'no-sim:' || id = :sim_key))",
         {"sim_key": sim_key, "sha256": bytes.fromhex(sha256)},
     )
 
@@ -412,7 +403,8 @@ def has_whole(reader: Reader, sim_key: str, sha256: str) -> bool:
 def message_of_part(reader: Reader, sim_key: str, sha256: str) -> str | None:
     """Return the id of the SMS that a part belongs to."""
     found: str | None = reader.value(
-        f"SELECT m.id FROM sms_parts p JOIN messages m ON m.seq = p.message_seq WHERE {_THE_PART}",
+        "SELECT m.id FROM sms_parts p JOIN messages m ON m.seq = p.message_seq WHERE p.sha256 = :sha256 AND p.sim = "
+        "COALESCE((SELECT seq FROM sims WHERE sim_key = :sim_key), (SELECT -seq FROM payment_methods WHERE 'no-sim:' || id = :sim_key))",
         {"sim_key": sim_key, "sha256": bytes.fromhex(sha256)},
     )
     return found
@@ -423,7 +415,7 @@ def add(tx: Tx, message: dict[str, Any]) -> bool:
 
     `message` has every column of the table but `seq`.
     """
-    return tx.changed(f"{insertion('messages', Message)} ON CONFLICT (id) DO NOTHING", message)
+    return tx.changed(f"{_ADD} ON CONFLICT (id) DO NOTHING", message)
 
 
 def count_parts(tx: Tx, message_id: str) -> None:
@@ -448,9 +440,16 @@ def add_part(tx: Tx, part: dict[str, Any]) -> None:
     octets, text = _as_octets(part["pdu"])
     tx.run(
         "INSERT INTO sms_parts (sim, sha256, pdu, pdu_text, message_seq, position, sent_at, storage, slot, received_at, "
-        f"synthesised) VALUES ({_SIM}, :sha256, :pdu, :text, {number('messages', ':message_id')}, :position, :sent_at, :storage, :slot, "
-        ":received_at, :synthesised)",
-        {**part, "sha256": bytes.fromhex(part["sha256"]), "pdu": octets, "text": text},
+        "synthesised) VALUES ("
+        "COALESCE((SELECT seq FROM sims WHERE sim_key = :sim_key), (SELECT -seq FROM payment_methods WHERE 'no-sim:' || id = :sim_key)), "
+        ":sha256, :pdu, :text, (SELECT seq FROM messages WHERE id = :message_id), :position, :sent_at, "
+        ":storage, :slot, :received_at, :synthesised)",
+        {
+            **part,
+            "sha256": bytes.fromhex(part["sha256"]),
+            "pdu": octets,
+            "text": text,
+        },
     )
 
 
@@ -479,7 +478,8 @@ def record_result(
     tx.run(
         "UPDATE messages SET body = :body, state = :state, kind = :kind, provider = :provider, "
         "wording = :wording, fields = :fields, trusted = :trusted, reasons = :reasons, "
-        f"payment_id = :payment_id, payment_method_seq = {_METHOD}, received_at = :received_at "
+        "payment_id = :payment_id, payment_method_seq = CASE WHEN CAST(:payment_method_id AS TEXT) IS NOT NULL "
+        "THEN COALESCE((SELECT seq FROM payment_methods WHERE id = :payment_method_id), 0) END, received_at = :received_at "
         "WHERE id = :id",
         {
             "id": message_id,
@@ -592,14 +592,14 @@ def mark_noticed(tx: Tx, message_id: str) -> None:
     """Record that a notice was sent; the part that completes the message removes the mark."""
     tx.run(
         "UPDATE messages SET reasons = :reasons WHERE id = :id",
-        {"reasons": _PARTS_MISSING, "id": message_id},
+        {"reasons": f'["{PARTS_MISSING}"]', "id": message_id},
     )
 
 
 def count_incomplete(reader: Reader) -> int:
     """Return the number of live messages that have lacked parts for long."""
     return reader.count(
-        f"SELECT COUNT(*) FROM messages WHERE state = 'incomplete' AND mode = 'live' AND reasons = '{_PARTS_MISSING}'"
+        "SELECT COUNT(*) FROM messages WHERE state = 'incomplete' AND mode = 'live' AND reasons = '[\"parts_missing\"]'"
     )
 
 
@@ -619,9 +619,6 @@ class Confirmed(Struct, frozen=True):
     message_id: str
     confirmed_by: str
     confirmed_at: int
-
-
-_WORDING = columns(Confirmed)
 
 
 def is_confirmed(reader: Reader, mode: Mode, network: str, wording: str, sender: str) -> bool:
@@ -649,20 +646,9 @@ def all_confirmed(reader: Reader) -> list[Confirmed]:
 
 def add_wording(tx: Tx, row: Confirmed) -> bool:
     """Store a confirmation; return False if it exists already."""
-    return bool(
-        tx.run(
-            f"INSERT INTO confirmed_wordings ({_WORDING}) VALUES (:mode, :network, :wording, :sender, :message_id, "
-            ":confirmed_by, :confirmed_at) ON CONFLICT (mode, network, wording, sender) DO NOTHING",
-            {
-                "mode": row.mode,
-                "network": row.network,
-                "wording": row.wording,
-                "sender": row.sender,
-                "message_id": row.message_id,
-                "confirmed_by": row.confirmed_by,
-                "confirmed_at": row.confirmed_at,
-            },
-        )
+    return tx.changed(
+        f"{insertion('confirmed_wordings', Confirmed)} ON CONFLICT (mode, network, wording, sender) DO NOTHING",
+        asdict(row),
     )
 
 

@@ -6,7 +6,7 @@ from typing import Any, Final
 from msgspec import Struct
 
 from daemon.core.model import Payment, Transaction
-from daemon.store.engine import Reader
+from daemon.store.engine import UNCOUNTED, Reader
 from daemon.store.payments import search_index
 from daemon.store.payments.search_index import WORDS_MAX, amount_of
 from daemon.store.rows import Conditions
@@ -34,8 +34,8 @@ _OUTCOMES: Final = {
     TransactionStatus.PARTIAL: "short",
     TransactionStatus.OVERPAID: "over",
 }
-_SOURCE: Final = (
-    "payments p LEFT JOIN line_balances b ON b.message_seq = p.message_seq "
+_LIST: Final = (
+    "SELECT p.*, t.*, b.standing, pm.phone_number FROM payments p LEFT JOIN line_balances b ON b.message_seq = p.message_seq "
     "LEFT JOIN payment_methods pm ON pm.seq = p.payment_method_seq "
     "LEFT JOIN transactions t ON t.payment_seq = p.seq"
 )
@@ -92,12 +92,36 @@ class Listed(Struct, frozen=True):
 
 def listed(reader: Reader, wanted: PaymentFilter, *, limit: int) -> tuple[list[Listed], bool]:
     """Return one page, and whether more payments follow."""
-    found: tuple[list[Listed], bool] = [], False
+    key, order = SORTS[wanted.sort]
+    behind = Conditions()
+    if wanted.after is not None:
+        place = reader.one(
+            "SELECT stored_at, amount_minor, seq FROM payments WHERE id = :id", {"id": wanted.after}
+        )
+        if place is None:
+            return [], False
+        # Compared as a pair, the index finds the place; compared with OR, every row before it is read.
+        behind.always(f"({key}, p.seq) {'<' if order == 'DESC' else '>'} (:place, :place_seq)")
+        stored_at, amount, seq = place
+        behind.params = {
+            "place": stored_at if key == "p.stored_at" else amount,
+            "place_seq": seq,
+        }
     for conditions in _ways(reader, wanted.search):
-        found = _page(reader, wanted, conditions, limit)
-        if found[0]:
-            break
-    return found
+        _narrow(conditions, wanted)
+        found = reader.page(
+            _LIST,
+            conditions,
+            order=f"{key} {order}, p.seq {order}",
+            limit=limit,
+            behind=behind,
+            total=UNCOUNTED,
+            p=Payment,
+            t=Transaction,
+        )
+        if found.rows:
+            return [_listed(row) for row in found.rows], found.last is not None
+    return [], False
 
 
 def totals(reader: Reader, wanted: PaymentFilter, *, most: int) -> dict[str, tuple[int, int]]:
@@ -105,8 +129,11 @@ def totals(reader: Reader, wanted: PaymentFilter, *, most: int) -> dict[str, tup
     for conditions in _ways(reader, wanted.search):
         _narrow(conditions, wanted)
         rows = reader.all(
-            "SELECT found.currency, COUNT(*), SUM(found.amount_minor) FROM (SELECT p.currency, p.amount_minor FROM "
-            f"{_SOURCE} WHERE {conditions.where} LIMIT :most) found GROUP BY found.currency",
+            "SELECT found.currency, COUNT(*), SUM(found.amount_minor) FROM (SELECT p.currency, p.amount_minor FROM payments p "
+            "LEFT JOIN line_balances b ON b.message_seq = p.message_seq "
+            "LEFT JOIN payment_methods pm ON pm.seq = p.payment_method_seq "
+            "LEFT JOIN transactions t ON t.payment_seq = p.seq "
+            f"WHERE {conditions.where} LIMIT :most) found GROUP BY found.currency",
             {**conditions.params, "most": most},
         )
         if rows:
@@ -125,58 +152,28 @@ def _ways(reader: Reader, text: str | None) -> Iterator[Conditions]:
     of_amount.by("p.amount_minor = :minor", minor=amount_of(text))
     if of_amount.params:
         yield of_amount
-    yield _within(reader, text)
+    # Within a row, with the index of trigrams if the text is long enough for it.
+    within, words = Conditions(), text.split()[:WORDS_MAX]
+    for place, word in enumerate(words):
+        escaped = word.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
+        tests = [f"p.{name} LIKE :text{place} ESCAPE '\\'" for name in search_index.OF_PAYMENT]
+        within.by(f"({' OR '.join(tests)})", **{f"text{place}": f"%{escaped}%"})
+    match = search_index.match(words, None)
+    if match is not None:
+        within.params["match"] = match
+        last = search_index.indexed(reader).payment_seq
+        within.by(f"(p.seq > :last OR p.seq IN ({search_index.PAYMENTS}))", last=last)
+    yield within
 
 
 def one(reader: Reader, payment_id: str) -> Listed | None:
     """Return one payment; None if there is none with this id."""
-    rows = reader.joined(
-        f"SELECT p.*, t.*, b.standing, pm.phone_number FROM {_SOURCE} WHERE p.id = :id",
-        {"id": payment_id},
-        p=Payment,
-        t=Transaction,
+    of_one = Conditions()
+    of_one.by("p.id = :id", id=payment_id)
+    found = reader.page(
+        _LIST, of_one, order="p.seq", limit=1, total=UNCOUNTED, p=Payment, t=Transaction
     )
-    return _listed(rows[0]) if rows else None
-
-
-def _within(reader: Reader, text: str) -> Conditions:
-    """Return the conditions of a text within a row, with the index of trigrams if the text is long enough for it."""
-    found, words = Conditions(), text.split()[:WORDS_MAX]
-    for place, word in enumerate(words):
-        escaped = word.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
-        tests = [f"p.{name} LIKE :text{place} ESCAPE '\\'" for name in search_index.OF_PAYMENT]
-        found.by(f"({' OR '.join(tests)})", **{f"text{place}": f"%{escaped}%"})
-    match = search_index.match(words, None)
-    if match is not None:
-        found.params["match"] = match
-        last = search_index.indexed(reader).payment_seq
-        found.by(f"(p.seq > :last OR p.seq IN ({search_index.PAYMENTS}))", last=last)
-    return found
-
-
-def _page(
-    reader: Reader, wanted: PaymentFilter, conditions: Conditions, limit: int
-) -> tuple[list[Listed], bool]:
-    key, order = SORTS[wanted.sort]
-    _narrow(conditions, wanted)
-    if wanted.after is not None:
-        place = reader.one(
-            f"SELECT {key}, p.seq FROM payments p WHERE p.id = :id", {"id": wanted.after}
-        )
-        if place is None:
-            return [], False
-        sign = "<" if order == "DESC" else ">"
-        # Compared as a pair, the index finds the place; compared with OR, every row before it is read.
-        conditions.always(f"({key}, p.seq) {sign} (:place, :place_seq)")
-        conditions.params |= {"place": place[0], "place_seq": place[1]}
-    rows = reader.joined(
-        f"SELECT p.*, t.*, b.standing, pm.phone_number FROM {_SOURCE} "
-        f"WHERE {conditions.where} ORDER BY {key} {order}, p.seq {order} LIMIT :limit",
-        {**conditions.params, "limit": limit + 1},
-        p=Payment,
-        t=Transaction,
-    )
-    return [_listed(row) for row in rows[:limit]], len(rows) > limit
+    return _listed(found.rows[0]) if found.rows else None
 
 
 def _narrow(conditions: Conditions, wanted: PaymentFilter) -> None:

@@ -13,7 +13,7 @@ from daemon.core.model import ApprovedPayer, Payment, Reversal, Transaction
 from daemon.store import journal
 from daemon.store.engine import Reader, Tx
 from daemon.store.payments import search_index
-from daemon.store.rows import insertion, update
+from daemon.store.rows import Conditions, insertion, update
 from daemon.wire import Mode
 from parsers import person_name
 
@@ -188,18 +188,17 @@ def unplaced_sums(reader: Reader, since: int) -> list[UnplacedSum]:
     return sorted(found, key=lambda one: (-one.minor, one.sim_key, one.provider))
 
 
-def unplaced(
+def unplaced_by_currency(
     reader: Reader, sim_key: str, provider: str, since: int
-) -> tuple[int, int | None, int | None]:
-    """Return the count, and the first and last storage time, of a SIM and network's payments without a number."""
-    row = reader.one(
-        "SELECT COUNT(*), MIN(stored_at), MAX(stored_at) FROM payments "
+) -> list[tuple[str, int, int, int, int]]:
+    """Return the currency, count, sum, first and last storage time of a SIM and network's payments without a number."""
+    return reader.all(
+        "SELECT currency, COUNT(*), SUM(amount_minor), MIN(stored_at), MAX(stored_at) FROM payments "
         "WHERE sim_key = :sim_key AND provider = :provider AND payment_method_seq IS NULL AND stored_at >= :since "
-        "AND mode = (SELECT d.mode FROM sims s JOIN devices d ON d.device_id = s.device_id WHERE s.sim_key = :sim_key)",
+        "AND mode = (SELECT d.mode FROM sims s JOIN devices d ON d.device_id = s.device_id WHERE s.sim_key = :sim_key) "
+        "GROUP BY currency ORDER BY currency",
         {"sim_key": sim_key, "provider": provider, "since": since},
     )
-    assert row is not None, "an aggregate has one row"
-    return int(row[0]), row[1], row[2]
 
 
 def unplaced_first(
@@ -214,20 +213,6 @@ def unplaced_first(
         "ORDER BY seq LIMIT :limit",
         {"sim_key": sim_key, "provider": provider, "since": since, "limit": limit},
     )
-
-
-def unplaced_amounts(
-    reader: Reader, sim_key: str, provider: str, since: int
-) -> list[tuple[str, int]]:
-    """Return the sum of those payments by currency."""
-    rows = reader.all(
-        "SELECT currency, SUM(amount_minor) FROM payments "
-        "WHERE sim_key = :sim_key AND provider = :provider AND payment_method_seq IS NULL AND stored_at >= :since "
-        "AND mode = (SELECT d.mode FROM sims s JOIN devices d ON d.device_id = s.device_id WHERE s.sim_key = :sim_key) "
-        "GROUP BY currency ORDER BY currency",
-        {"sim_key": sim_key, "provider": provider, "since": since},
-    )
-    return [(row[0], int(row[1])) for row in rows]
 
 
 def claim(
@@ -364,21 +349,20 @@ def approved_payers(
     offset: int,
 ) -> tuple[list[ApprovedPayer], int]:
     """Return one page of approvals, newest first, and their total number; `revoked` includes revoked ones."""
-    params = {"mode": mode, "phone_number": phone_number, "revoked": revoked}
-    total = reader.value(
-        "SELECT COUNT(*) FROM approved_payers WHERE (CAST(:mode AS TEXT) IS NULL OR mode = :mode) "
-        "AND (CAST(:phone_number AS TEXT) IS NULL OR phone_number = :phone_number) "
-        "AND (:revoked = 1 OR revoked_at IS NULL)",
-        params,
+    conditions = Conditions()
+    conditions.by("a.mode = :mode", mode=mode)
+    conditions.by("a.phone_number = :phone_number", phone_number=phone_number)
+    if not revoked:
+        conditions.always("a.revoked_at IS NULL")
+    found = reader.page(
+        "SELECT a.* FROM approved_payers a",
+        conditions,
+        order="a.seq DESC",
+        limit=limit,
+        offset=offset,
+        a=ApprovedPayer,
     )
-    rows = reader.every(
-        ApprovedPayer,
-        "SELECT * FROM approved_payers WHERE (CAST(:mode AS TEXT) IS NULL OR mode = :mode) "
-        "AND (CAST(:phone_number AS TEXT) IS NULL OR phone_number = :phone_number) "
-        "AND (:revoked = 1 OR revoked_at IS NULL) ORDER BY seq DESC LIMIT :limit OFFSET :offset",
-        {**params, "limit": limit, "offset": offset},
-    )
-    return rows, int(total)
+    return found.rows, found.total
 
 
 def approve_payer(
@@ -416,11 +400,10 @@ def approve_payer(
 
 def approved_by_review(reader: Reader, review_id: str) -> list[str]:
     """Return the ids of the names that a review approved and nobody revoked."""
-    rows = reader.all(
+    return reader.column(
         "SELECT id FROM approved_payers WHERE review_id = :id AND revoked_at IS NULL",
         {"id": review_id},
     )
-    return [row[0] for row in rows]
 
 
 def revoke_payer(tx: Tx, payer_id: str, *, by: str, now: int) -> bool:

@@ -7,15 +7,13 @@ from typing import Any, Final
 from msgspec.structs import asdict
 
 from daemon.core.messages.message_json import ChainPosition
-from daemon.core.model import Message, Payment, PaymentMethod, Review, WaitingApproval
-from daemon.core.payments import suggestions
+from daemon.core.model import PaymentMethod, Review, WaitingApproval
 from daemon.core.payments.review_json import ReviewEvidence
 from daemon.store import journal
 from daemon.store.engine import Reader, Tx
 from daemon.store.messages import balances, messages
-from daemon.store.payments import payments, transaction_list, transactions
-from daemon.store.payments import suggestions as store_suggestions
-from daemon.store.rows import json_ids
+from daemon.store.payments import payments, suggestions, transaction_list, transactions
+from daemon.store.rows import Conditions, json_ids
 from daemon.wire import Mode, ReviewReason
 from parsers.read import PROVIDERS
 from parsers.svc_code import candidates
@@ -92,25 +90,19 @@ def page(
     branch: str | None = None,
 ) -> tuple[list[Review], int]:
     """Return one page of reviews, newest first, and their total number; None filters nothing; `branch` is a name."""
-    tests = ["1 = 1"]
-    params: dict[str, Any] = {}
-    if state is not None:
-        tests.append("state = :state")
-        params["state"] = state
-    if mode is not None:
-        tests.append("mode = :mode")
-        params["mode"] = mode
-    if branch is not None:
-        tests.append("branch_id = (SELECT id FROM branches WHERE name = :branch)")
-        params["branch"] = branch
-    where = " AND ".join(tests)
-    total = reader.count(f"SELECT COUNT(*) FROM reviews WHERE {where}", params)
-    rows = reader.every(
-        Review,
-        f"SELECT * FROM reviews WHERE {where} ORDER BY seq DESC LIMIT :limit OFFSET :offset",
-        {**params, "limit": limit, "offset": offset},
+    conditions = Conditions()
+    conditions.by("r.state = :state", state=state)
+    conditions.by("r.mode = :mode", mode=mode)
+    conditions.by("r.branch_id = (SELECT id FROM branches WHERE name = :branch)", branch=branch)
+    found = reader.page(
+        "SELECT r.* FROM reviews r",
+        conditions,
+        order="r.seq DESC",
+        limit=limit,
+        offset=offset,
+        r=Review,
     )
-    return rows, total
+    return found.rows, found.total
 
 
 def count_open(reader: Reader, mode: Mode) -> int:
@@ -359,55 +351,40 @@ def _collected(reader: Reader, review: Review, now: int) -> ReviewEvidence:
     other_id = details.get("payment_id")
     # If the other message made a payment, the payment is shown, otherwise the message itself.
     other_message_id = details.get("message_id") if other_id is None else None
-    codes = candidates(_reference_text(message, payment))
+    typed = (
+        json.loads(message.fields).get("reference") if payment is None else payment.reference_text
+    )
     later = waiting(reader, review.id) if review.state == OPEN else None
+    near_miss = review.state == OPEN and review.reason == ReviewReason.NEAR_MISS
+    place = None
+    if (known := balances.of_message(reader, message.id)) is not None:
+        near = balances.nearest(reader, known.chain, known.entry.at, SHOWN_NEAR)
+        place = ChainPosition(
+            known.entry,
+            [entry for entry in near if entry.key != known.entry.key],
+            PROVIDERS[known.chain.provider].currency,
+        )
     return ReviewEvidence(
         review=review,
         message=message,
-        line=_line(reader, message),
+        # The number that received it, even if it was deleted since.
+        line=reader.first(
+            PaymentMethod,
+            "SELECT * FROM payment_methods WHERE id = :id",
+            {"id": message.payment_method_id},
+        ),
         payment=payment,
         request=transaction,
         pays=None if payment is None else transactions.paid_by(reader, payment.id),
         other_payment=None if other_id is None else payments.get(reader, other_id),
         other_message=None if other_message_id is None else messages.get(reader, other_message_id),
-        named=tuple(transactions.by_codes_in_use(reader, review.mode, codes, now)),
-        suggestions=_suggestions(reader, review, payment),
-        place=_place(reader, message),
+        named=tuple(
+            transactions.by_codes_in_use(reader, review.mode, candidates(str(typed or "")), now)
+        ),
+        # As of now: transactions may be paid, or made, after the payment came.
+        suggestions=tuple(suggestions.suggestions(reader, payment))
+        if payment and near_miss
+        else (),
+        place=place,
         approving_by=None if later is None else f"user:{later.user_name}",
-    )
-
-
-def _place(reader: Reader, message: Message) -> ChainPosition | None:
-    known = balances.of_message(reader, message.id)
-    if known is None:
-        return None
-    near = balances.nearest(reader, known.chain, known.entry.at, SHOWN_NEAR)
-    return ChainPosition(
-        known.entry,
-        [entry for entry in near if entry.key != known.entry.key],
-        PROVIDERS[known.chain.provider].currency,
-    )
-
-
-def _suggestions(
-    reader: Reader, review: Review, payment: Payment | None
-) -> tuple[suggestions.Suggestion, ...]:
-    """Return the current suggestions: transactions may be paid, or made, after the payment came."""
-    if payment is None or review.state != OPEN or review.reason != ReviewReason.NEAR_MISS:
-        return ()
-    return tuple(store_suggestions.suggestions(reader, payment))
-
-
-def _reference_text(message: Message, payment: Payment | None) -> str:
-    if payment is not None:
-        return payment.reference_text or ""
-    return str(json.loads(message.fields).get("reference") or "")
-
-
-def _line(reader: Reader, message: Message) -> PaymentMethod | None:
-    """Return the number that received the message, even if it was deleted since."""
-    return reader.first(
-        PaymentMethod,
-        "SELECT * FROM payment_methods WHERE id = :id",
-        {"id": message.payment_method_id},
     )

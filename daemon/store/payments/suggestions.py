@@ -3,7 +3,6 @@
 The transaction IDs that customers claim on the checkout page are hints and never count as payments.
 """
 
-from collections.abc import Sequence
 from typing import Final
 
 from daemon.core.model import Payment, Transaction
@@ -30,61 +29,40 @@ def suggestions(reader: Reader, payment: Payment) -> list[core_suggestions.Sugge
     codes = core_suggestions.codes_near(payment.reference_text or "") | dict.fromkeys(
         typed, core_suggestions.SuggestionReason.CODE_OF_MORE
     )
-    since = core_suggestions.oldest_expiry(payment)
-    found = [
-        *_with_codes(reader, payment, list(codes), since),
-        *_of_number(reader, payment, since),
-        *_of_name(reader, payment, since),
-    ]
-    claimed = claimed_transactions(reader, payment)
-    return core_suggestions.suggest(payment, [*found, *claimed], codes, {one.id for one in claimed})
-
-
-def _with_codes(
-    reader: Reader, payment: Payment, codes: Sequence[str], since: int
-) -> list[Transaction]:
-    if not codes:
-        return []
-    return reader.every(
-        Transaction,
-        "SELECT t.* FROM svc_codes c JOIN transactions t ON t.seq = c.transaction_seq "
-        "WHERE c.mode = :mode AND c.code IN (SELECT value ->> 0 FROM json_each(:codes)) "
-        "AND t.status IN ('PENDING', 'EXPIRED') AND t.expires_at > :since AND t.branch_id IS NULL",
-        {"codes": json_ids(codes), "mode": payment.mode, "since": since},
-    )
-
-
-def _of_number(reader: Reader, payment: Payment, since: int) -> list[Transaction]:
-    """Return the unpaid transactions for exactly this amount with the payer's number as customer or expected payer."""
-    if payment.payer_phone is None:
-        return []
     params = {
         "mode": payment.mode,
+        "codes": json_ids(codes),
         "phone_number": payment.payer_phone,
         "amount_minor": payment.amount_minor,
-        "since": since,
+        "since": core_suggestions.oldest_expiry(payment),
         "limit": NEWEST_MAX,
     }
-    customer = reader.every(
-        Transaction,
-        "SELECT t.* FROM transactions t WHERE t.mode = :mode AND t.phone_number = :phone_number "
-        "AND t.expected_minor = :amount_minor AND t.status IN ('PENDING', 'EXPIRED') AND t.expires_at > :since "
-        "AND t.branch_id IS NULL ORDER BY t.expires_at DESC, t.seq DESC LIMIT :limit",
-        params,
-    )
-    expected = reader.every(
-        Transaction,
-        "SELECT t.* FROM transactions t WHERE t.mode = :mode AND t.expected_payer_phone = :phone_number "
-        "AND t.expected_minor = :amount_minor AND t.status IN ('PENDING', 'EXPIRED') AND t.expires_at > :since "
-        "AND t.branch_id IS NULL ORDER BY t.expires_at DESC, t.seq DESC LIMIT :limit",
-        params,
-    )
-    return [*customer, *expected]
-
-
-def _of_name(reader: Reader, payment: Payment, since: int) -> list[Transaction]:
-    """Return the unpaid transactions for this exact amount with two words of the payer's name in a customer name."""
     found = []
+    if codes:
+        found += reader.every(
+            Transaction,
+            "SELECT t.* FROM svc_codes c JOIN transactions t ON t.seq = c.transaction_seq "
+            "WHERE c.mode = :mode AND c.code IN (SELECT value ->> 0 FROM json_each(:codes)) "
+            "AND t.status IN ('PENDING', 'EXPIRED') AND t.expires_at > :since AND t.branch_id IS NULL",
+            params,
+        )
+    # For exactly this amount, with the payer's number as customer or expected payer.
+    if payment.payer_phone is not None:
+        found += reader.every(
+            Transaction,
+            "SELECT t.* FROM transactions t WHERE t.mode = :mode AND t.phone_number = :phone_number "
+            "AND t.expected_minor = :amount_minor AND t.status IN ('PENDING', 'EXPIRED') AND t.expires_at > :since "
+            "AND t.branch_id IS NULL ORDER BY t.expires_at DESC, t.seq DESC LIMIT :limit",
+            params,
+        )
+        found += reader.every(
+            Transaction,
+            "SELECT t.* FROM transactions t WHERE t.mode = :mode AND t.expected_payer_phone = :phone_number "
+            "AND t.expected_minor = :amount_minor AND t.status IN ('PENDING', 'EXPIRED') AND t.expires_at > :since "
+            "AND t.branch_id IS NULL ORDER BY t.expires_at DESC, t.seq DESC LIMIT :limit",
+            params,
+        )
+    # For exactly this amount, with two words of the payer's name in a customer name.
     for pair in person_name.word_pairs(payment.payer_name or ""):
         found += reader.every(
             Transaction,
@@ -93,15 +71,10 @@ def _of_name(reader: Reader, payment: Payment, since: int) -> list[Transaction]:
             "WHERE n.mode = :mode AND n.expected_minor = :amount_minor AND n.pair = :pair AND n.expires_at > :since "
             "AND t.status IN ('PENDING', 'EXPIRED') AND t.expires_at > :since AND t.branch_id IS NULL "
             "ORDER BY n.expires_at DESC, n.transaction_id DESC LIMIT :limit",
-            {
-                "mode": payment.mode,
-                "amount_minor": payment.amount_minor,
-                "pair": pair,
-                "since": since,
-                "limit": NEWEST_MAX,
-            },
+            {**params, "pair": pair},
         )
-    return found
+    claimed = claimed_transactions(reader, payment)
+    return core_suggestions.suggest(payment, [*found, *claimed], codes, {one.id for one in claimed})
 
 
 def claimed_transactions(reader: Reader, payment: Payment) -> list[Transaction]:
@@ -137,13 +110,12 @@ def earlier_payments(reader: Reader, transaction: Transaction) -> list[Payment]:
 
 def claims_of(reader: Reader, transaction_id: str) -> dict[str, int]:
     """Return the IDs that were claimed for a transaction, with the time of each."""
-    return {
-        row[0]: row[1]
-        for row in reader.all(
+    return dict(
+        reader.all(
             "SELECT telco_transaction_id, said_at FROM payer_claims WHERE transaction_id = :id",
             {"id": transaction_id},
         )
-    }
+    )
 
 
 def add_claim(tx: Tx, transaction: Transaction, telco_id: str, now: int) -> None:

@@ -4,7 +4,7 @@ The commit that queues an SMS checks the limits.
 """
 
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Final
 
 from msgspec import Struct
 
@@ -71,48 +71,23 @@ class PayerText(Struct, frozen=True):
 
 
 def queue_code(
-    tx: Tx, texting: Texting, new_id: Callable[[], str], transaction: Transaction, now: int
-) -> bool:
-    """Queue the SMS with a transaction's code; return False if it gets none, or no line can send it now."""
-    number = _wanted(texting, TextKind.CODE, transaction)
-    if number is None:
-        return False
-    return _queue_code(
-        tx, texting, transaction, text_id=new_id(), number=number, kind=TextKind.CODE, now=now
-    )
-
-
-def queue_code_again(
-    tx: Tx, texting: Texting, text_id: str, transaction: Transaction, *, actor: str, now: int
-) -> bool:
-    """Queue the SMS with the code once more, because `actor` asked for it; return False if no line can send it now."""
-    number = transaction.phone_number
-    if number is None:
-        return False
-    return _queue_code(
-        tx,
-        texting,
-        transaction,
-        text_id=text_id,
-        number=number,
-        kind=TextKind.CODE_AGAIN,
-        now=now,
-        actor=actor,
-    )
-
-
-def _queue_code(
     tx: Tx,
     texting: Texting,
+    new_id: Callable[[], str],
     transaction: Transaction,
-    *,
-    text_id: str,
-    number: str,
-    kind: TextKind,
     now: int,
-    actor: str = "momo",
+    *,
+    asked_by: str | None = None,
 ) -> bool:
-    if transaction.expected_minor is None or transaction.svc_code is None:
+    """Queue the SMS with a transaction's code; return False if it gets none, or no line can send it now.
+
+    With `asked_by` it is queued once more, because this actor asked for it.
+    """
+    kind = TextKind.CODE if asked_by is None else TextKind.CODE_AGAIN
+    number = transaction.phone_number
+    if asked_by is None:
+        number = _wanted(texting, kind, transaction)
+    if number is None or transaction.expected_minor is None or transaction.svc_code is None:
         return False
     line = _line(tx, texting, number, now)
     if line is None:
@@ -126,18 +101,9 @@ def _queue_code(
         code=transaction.svc_code,
     )
     until = now + CODE_TTL_US if transaction.expires_at is None else transaction.expires_at
-    expires_at = min(now + CODE_TTL_US, until)
+    end, about, by = min(now + CODE_TTL_US, until), transaction.id, asked_by or "momo"
     return _queue(
-        tx,
-        transaction,
-        text_id=text_id,
-        kind=kind,
-        sim_seq=line.sim_seq,
-        number=number,
-        body=body,
-        expires_at=expires_at,
-        now=now,
-        actor=actor,
+        tx, kind, new_id(), number, body, end, about=about, sim_seq=line.sim_seq, now=now, actor=by
     )
 
 
@@ -166,17 +132,9 @@ def queue_receipt(
         currency=payment.currency,
         code=transaction.svc_code,
     )
-    expires_at = now + RECEIPT_TTL_US
+    end, about = now + RECEIPT_TTL_US, transaction.id
     return _queue(
-        tx,
-        transaction,
-        text_id=text_id,
-        kind=TextKind.RECEIPT,
-        sim_seq=line.sim_seq,
-        number=number,
-        body=body,
-        expires_at=expires_at,
-        now=now,
+        tx, TextKind.RECEIPT, text_id, number, body, end, about=about, sim_seq=line.sim_seq, now=now
     )
 
 
@@ -190,16 +148,9 @@ def queue_notice(tx: Tx, texting: Texting, text_id: str, number: str, body: str,
     line = _line(tx, texting, number, now)
     if line is None:
         return False
+    end = now + NOTICE_VALID_US
     return _queue(
-        tx,
-        None,
-        text_id=text_id,
-        kind=TextKind.NOTICE,
-        sim_seq=line.sim_seq,
-        number=number,
-        body=body,
-        expires_at=now + NOTICE_VALID_US,
-        now=now,
+        tx, TextKind.NOTICE, text_id, number, body, end, about=None, sim_seq=line.sim_seq, now=now
     )
 
 
@@ -224,17 +175,9 @@ def queue_test(
     assert counts is not None, "an aggregate has one row"
     if not may_receive(tx, texting, number, now) or not _is_below_limits(*counts):
         return False
+    end, kind = now + TEST_TTL_US, TextKind.TEST
     return _queue(
-        tx,
-        None,
-        text_id=text_id,
-        kind=TextKind.TEST,
-        sim_seq=sim_seq,
-        number=number,
-        body=body,
-        expires_at=now + TEST_TTL_US,
-        now=now,
-        actor=actor,
+        tx, kind, text_id, number, body, end, about=None, sim_seq=sim_seq, now=now, actor=actor
     )
 
 
@@ -281,14 +224,14 @@ def _is_below_limits(in_hour: int, in_day: int) -> bool:
 
 def _queue(
     tx: Tx,
-    transaction: Transaction | None,
-    *,
-    text_id: str,
     kind: TextKind,
-    sim_seq: int,
+    text_id: str,
     number: str,
     body: str,
     expires_at: int,
+    *,
+    about: str | None,
+    sim_seq: int,
     now: int,
     actor: str = "momo",
 ) -> bool:
@@ -298,7 +241,7 @@ def _queue(
         "'queued', 0, 0, :now, :expires_at, :now, '') ON CONFLICT (transaction_id, kind) DO NOTHING RETURNING seq",
         {
             "id": text_id,
-            "transaction_id": None if transaction is None else transaction.id,
+            "transaction_id": about,
             "kind": kind,
             "sim_seq": sim_seq,
             "number": number,
@@ -308,25 +251,22 @@ def _queue(
         },
     )
     if queued is not None:
-        about = None if transaction is None else transaction.id
-        journal.add(
-            tx,
-            type="sms.queued",
-            mode=Mode.LIVE,
-            at=now,
-            actor=actor,
-            transaction_id=about,
-            data={"kind": kind},
-        )
+        _record(tx, "sms.queued", about, kind, now, actor)
         tx.wake(TOPIC)
     return queued is not None
 
 
 def _record(
-    tx: Tx, what: str, transaction_id: str | None, kind: TextKind, now: int, **facts: object
+    tx: Tx,
+    what: str,
+    about: str | None,
+    kind: TextKind,
+    now: int,
+    actor: str = "momo",
+    **facts: object,
 ) -> None:
-    data: dict[str, Any] = {"kind": kind, **facts}
-    journal.add(tx, type=what, mode=Mode.LIVE, at=now, transaction_id=transaction_id, data=data)
+    data = {"kind": kind, **facts}
+    journal.add(tx, type=what, mode=Mode.LIVE, at=now, actor=actor, transaction_id=about, data=data)
 
 
 def of_transaction(reader: Reader, transaction_id: str) -> list[PayerText]:

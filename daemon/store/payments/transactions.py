@@ -1,6 +1,6 @@
 """Transactions, holders and their codes. Every change of status is one conditional UPDATE that checks and acts."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from daemon.core import ids
@@ -72,13 +72,6 @@ def expecting(reader: Reader, mode: Mode, telco_id: str) -> Transaction | None:
     )
     standing = (one for one in found if one.status is not TransactionStatus.CANCELLED)
     return next(standing, found[0] if found else None)
-
-
-def named_by(
-    reader: Reader, mode: Mode, codes: Sequence[str], telco_id: str, now: int
-) -> tuple[list[Transaction], Transaction | None]:
-    """Return the results of `by_codes_in_use` and `expecting`."""
-    return by_codes_in_use(reader, mode, codes, now), expecting(reader, mode, telco_id)
 
 
 def claim_code(tx: Tx, mode: Mode, code: str, transaction_id: str, free_at: int, now: int) -> bool:
@@ -346,14 +339,12 @@ def expire_overdue_expecting(tx: Tx, mode: Mode, telco_id: str, now: int) -> Tra
 
 def misses_since(reader: Reader, transaction_id: str, since: int) -> dict[str, int]:
     """Return the unknown IDs tried on a transaction since then, with the time of the first try of each."""
-    return {
-        row[0]: row[1]
-        for row in reader.all(
-            "SELECT telco_transaction_id, tried_at FROM reconcile_misses "
-            "WHERE transaction_id = :id AND tried_at > :since",
+    return dict(
+        reader.all(
+            "SELECT telco_transaction_id, tried_at FROM reconcile_misses WHERE transaction_id = :id AND tried_at > :since",
             {"id": transaction_id, "since": since},
         )
-    }
+    )
 
 
 def add_miss(tx: Tx, transaction_id: str, telco_id: str, now: int, since: int) -> None:
@@ -377,7 +368,8 @@ def add_reconciliation(tx: Tx, reconciliation: dict[str, Any]) -> None:
 
 def index_names(tx: Tx, transaction: Transaction) -> None:
     """Index a new transaction by the names on it."""
-    for pair in _pairs((transaction.customer_name, transaction.expected_payer_name)):
+    names = (transaction.customer_name, transaction.expected_payer_name)
+    for pair in {pair for name in names if name for pair in person_name.word_pairs(name)}:
         tx.run(
             "INSERT INTO request_names (mode, expected_minor, pair, expires_at, transaction_id) "
             "VALUES (:mode, :expected_minor, :pair, :expires_at, :id)",
@@ -389,10 +381,6 @@ def index_names(tx: Tx, transaction: Transaction) -> None:
                 "id": transaction.id,
             },
         )
-
-
-def _pairs(names: Iterable[str | None]) -> set[str]:
-    return {pair for name in names if name for pair in person_name.word_pairs(name)}
 
 
 def unindex_names(tx: Tx, transaction_id: str) -> None:

@@ -314,17 +314,17 @@ def copy_shop(file: str, url: str, now_us: int) -> Copied:
             )
             _check(source)
         except sqlite3.Error as error:
-            raise NotCopied(_line(error)) from error
+            raise NotCopied(_text(error)) from error
         try:
             writer, readers = server.connect(now_us, 0, create=True)
         except psycopg.Error as error:
-            raise NotCopied(f"{server.server}: {_line(error)}") from error
+            raise NotCopied(f"{server.server}: {_text(error)}") from error
         for connection in (writer, *readers):
             stack.callback(connection.close)
         try:
             return _copy(source, writer)
         except (psycopg.Error, sqlite3.Error) as error:
-            raise NotCopied(_line(error)) from error
+            raise NotCopied(_text(error)) from error
 
 
 def _check(source: sqlite3.Connection) -> None:
@@ -367,7 +367,12 @@ def _copy_tables(source: sqlite3.Connection, target: Connection) -> int:
         # The triggers count and protect rows; these were counted in the file.
         target.run_as_written(f"ALTER TABLE {table} DISABLE TRIGGER USER")
         target.run_as_written(f"DELETE FROM {table}")
-        total += _copy_table(source, target, table)
+        columns = [row[1] for row in source.execute(f"PRAGMA table_info({table})")]
+        copy = sql.SQL("COPY {} ({}) FROM STDIN").format(
+            sql.Identifier(table), sql.SQL(", ").join(map(sql.Identifier, columns))
+        )
+        chosen = ", ".join(f'"{name}"' for name in columns)
+        total += target.copy_rows(copy, source.execute(f"SELECT {chosen} FROM {table}"))
         target.run_as_written(f"ALTER TABLE {table} ENABLE TRIGGER USER")
     for (table,) in target.execute(_IDENTITIES).fetchall():
         target.run_as_written(
@@ -376,15 +381,6 @@ def _copy_tables(source: sqlite3.Connection, target: Connection) -> int:
     for table, name, clause in references:
         target.run_as_written(f'ALTER TABLE {table} ADD CONSTRAINT "{name}" {clause}')
     return total
-
-
-def _copy_table(source: sqlite3.Connection, target: Connection, table: str) -> int:
-    columns = [row[1] for row in source.execute(f"PRAGMA table_info({table})")]
-    names = sql.SQL(", ").join(map(sql.Identifier, columns))
-    copy = sql.SQL("COPY {} ({}) FROM STDIN").format(sql.Identifier(table), names)
-    chosen = ", ".join(f'"{name}"' for name in columns)
-    rows = source.execute(f"SELECT {chosen} FROM {table}")
-    return target.copy_rows(copy, rows)
 
 
 def _compared(source: sqlite3.Connection, target: Connection) -> tuple[int, int]:
@@ -399,7 +395,3 @@ def _sums(database: sqlite3.Connection | Connection) -> tuple[int, int]:
         "SELECT COUNT(*), COALESCE(SUM(amount_minor), 0) FROM payments"
     ).fetchone() or (0, 0)
     return int(count), int(amount)
-
-
-def _line(error: Exception) -> str:
-    return " ".join(str(error).split())

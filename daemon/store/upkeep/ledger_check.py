@@ -9,7 +9,7 @@ import sqlite3
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
-VERIFIED: Final = "('SUCCESS', 'PARTIAL', 'OVERPAID')"
+from daemon.store.migrate import Query
 
 
 class Invariant(NamedTuple):
@@ -66,7 +66,7 @@ VIOLATIONS: Final[Mapping[str, Invariant]] = {
     "transaction.verified_is_paid": Invariant(
         "a verified transaction has its payment, and no other has one",
         "SELECT id FROM transactions WHERE merged_into IS NULL "
-        f"AND (status IN {VERIFIED}) <> (payment_seq IS NOT NULL)",
+        "AND (status IN ('SUCCESS', 'PARTIAL', 'OVERPAID')) <> (payment_seq IS NOT NULL)",
     ),
     "transaction.status": Invariant(
         "the status agrees with the amount paid",
@@ -151,11 +151,6 @@ VIOLATIONS: Final[Mapping[str, Invariant]] = {
 }
 """By a stable id: the invariant, and a SELECT of the rows that violate it."""
 
-QUESTIONS: Final[Mapping[str, Invariant]] = {
-    name: Invariant(sentence, f"SELECT COUNT(*) FROM ({rows}) broken")
-    for name, (sentence, rows) in VIOLATIONS.items()
-}
-"""By the same ids: the invariant, and a SELECT of the number of rows that violate it."""
 SCHEMA_ENFORCED: Final = frozenset(
     {
         "message.stored_once",
@@ -168,11 +163,15 @@ SCHEMA_ENFORCED: Final = frozenset(
 """Invariants that the schema enforces (UNIQUE, REFERENCES, CHECK): only a damaged file can violate them."""
 
 
+def findings(query: Query) -> list[tuple[str, str, int]]:
+    """Return (id, sentence, number of violating rows) for each violated invariant."""
+    found = [(name, sentence, len(query(sql))) for name, (sentence, sql) in VIOLATIONS.items()]
+    return [one for one in found if one[2]]
+
+
 def violations(connection: sqlite3.Connection) -> list[str]:
     """Return a sentence for each violated invariant, with the number of rows; empty if there are none."""
-    found = []
-    for name, (sentence, sql) in QUESTIONS.items():
-        (count,) = connection.execute(sql).fetchone()
-        if count:
-            found.append(f"{name}: does not hold: {sentence} ({count})")
-    return found
+    return [
+        f"{name}: does not hold: {sentence} ({count})"
+        for name, sentence, count in findings(lambda sql: connection.execute(sql).fetchall())
+    ]

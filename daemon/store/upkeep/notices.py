@@ -9,6 +9,7 @@ from daemon.core.model import NoticeRow
 from daemon.core.text import BESIDE, Text, plain, restore
 from daemon.core.upkeep.notice_rules import REPEAT_US, EventNotice
 from daemon.store.engine import Reader, Tx
+from daemon.store.rows import Conditions
 
 ATTEMPTS_SEARCHED: Final = 500
 """Newest attempts, of all endpoints, to search for the endpoint's last failure: it has just failed."""
@@ -143,13 +144,18 @@ def take_digest(tx: Tx, now: int) -> list[NoticeRow]:
 
 def page(reader: Reader, *, unseen: bool, limit: int, offset: int) -> tuple[list[NoticeRow], int]:
     """Return one page of notices, newest first, and their total number."""
-    where = "seen_at IS NULL" if unseen else "1 = 1"
-    rows = reader.every(
-        NoticeRow,
-        f"SELECT * FROM notices WHERE {where} ORDER BY seq DESC LIMIT :limit OFFSET :offset",
-        {"limit": limit, "offset": offset},
+    conditions = Conditions()
+    if unseen:
+        conditions.always("n.seen_at IS NULL")
+    found = reader.page(
+        "SELECT n.* FROM notices n",
+        conditions,
+        order="n.seq DESC",
+        limit=limit,
+        offset=offset,
+        n=NoticeRow,
     )
-    return rows, reader.count(f"SELECT COUNT(*) FROM notices WHERE {where}")
+    return found.rows, found.total
 
 
 def unseen(reader: Reader) -> tuple[int, int]:

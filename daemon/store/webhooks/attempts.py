@@ -34,9 +34,8 @@ from daemon.core.webhooks.delivery import (
 from daemon.core.webhooks.endpoint import Endpoint
 from daemon.store import journal
 from daemon.store.engine import Tx
-from daemon.store.rows import json_rows
+from daemon.store.rows import json_ids, json_rows
 from daemon.store.webhooks import dead_letters, deliveries, endpoints
-from daemon.store.webhooks import endpoints as store_endpoints
 from daemon.wire import DeliveryStatus
 
 
@@ -106,22 +105,40 @@ def _write_successes(tx: Tx, successes: Sequence[EndedAttempt]) -> None:
     if not successes:
         return
     now = max(one.now for one in successes)
-    deliveries.record_delivered(
-        tx,
-        [
-            (
-                one.leased.delivery.seq,
-                one.leased.delivery.run,
-                one.leased.number,
-                one.outcome.status_code,
-                one.outcome.response_body,
-                one.outcome.duration_us,
-            )
-            for one in successes
-        ],
-        now,
+    delivered = [
+        (
+            one.leased.delivery.seq,
+            one.leased.delivery.run,
+            one.leased.number,
+            one.outcome.status_code,
+            one.outcome.response_body,
+            one.outcome.duration_us,
+        )
+        for one in successes
+    ]
+    # With the same result as `_write` one by one.
+    rows = {"now": now, "delivered": json_rows(delivered)}
+    tx.run(
+        "UPDATE deliveries SET status = 'delivered', next_attempt_at = NULL, attempt_count = attempt_count + 1, "
+        "response_status_code = CAST(value ->> 3 AS BIGINT), response_body = value ->> 4, error_code = NULL, "
+        # The time of the first 2xx is never overwritten.
+        "error_message = NULL, delivered_at = COALESCE(delivered_at, :now), failed_at = NULL, waiting = NULL, "
+        "leased_until = NULL, extra = 0 FROM json_each(:delivered) "
+        "WHERE deliveries.seq = CAST(value ->> 0 AS BIGINT) AND run = CAST(value ->> 1 AS BIGINT)",
+        rows,
     )
-    deliveries.record_endpoint_success(tx, {one.leased.endpoint.id for one in successes}, now)
+    tx.run(
+        "UPDATE attempts SET finished_at = :now, duration_us = CAST(value ->> 5 AS BIGINT), "
+        "status_code = CAST(value ->> 3 AS BIGINT), counted = 0 FROM json_each(:delivered) "
+        "WHERE delivery_seq = CAST(value ->> 0 AS BIGINT) AND run = CAST(value ->> 1 AS BIGINT) "
+        "AND number = CAST(value ->> 2 AS BIGINT)",
+        rows,
+    )
+    tx.run(
+        "UPDATE endpoints SET consecutive_failures = 0, link_failures = 0, last_success_at = :now "
+        "WHERE id IN (SELECT value ->> 0 FROM json_each(:ids))",
+        {"now": now, "ids": json_ids({one.leased.endpoint.id for one in successes})},
+    )
     for one in successes:
         if one.leased.delivery.run > 1:
             # Only a delivery that failed in an earlier run has a dead letter.
@@ -155,53 +172,75 @@ def record(tx: Tx, ended: EndedAttempt, new_id: Callable[[], str]) -> Decision:
     """Decide about an attempt by the endpoint's current state, record everything, and return the decision."""
     leased, now = ended.leased, ended.now
     delivery, endpoint = leased.delivery, leased.endpoint
-    failures, link_failures = deliveries.streak_of(tx, endpoint.id)
-    decision = _decide(ended, failures=failures, link_failures=link_failures)
-    active, deleted = endpoints.current_state(tx, endpoint.id)
+    now_is = endpoints.of_any_kind(tx, endpoint.id)
+    failures, deleted = now_is.consecutive_failures, now_is.deleted_at is not None
+    decision = _decide(ended, failures=failures, link_failures=now_is.link_failures)
     if deleted and decision.next_attempt_at_us is not None:
-        decision = _given_up(decision, delivery.status)
+        # It was deleted during the attempt, so this failure is the final one.
+        decision = replace(
+            decision,
+            event=DeliveryEvent.ENDPOINT_DELETED,
+            status=next_status(delivery.status, DeliveryEvent.ENDPOINT_DELETED),
+            next_attempt_at_us=None,
+            dead_letter=DeadLetterReason.ENDPOINT_DELETED,
+        )
     _write(tx, leased, ended.outcome, decision, now)
     if decision.dead_letter is not None:
-        dead_letters.add(
-            tx, letter_id=new_id(), delivery_id=delivery.id, reason=decision.dead_letter, now=now
-        )
+        dead_letters.add_all(tx, [(new_id(), delivery.id)], reason=decision.dead_letter, now=now)
     if decision.flush_endpoint:
         deliveries.begin_release(tx, endpoint.id, now)
         if failures >= STREAK_MIN:
             deliveries.mark_backlog(tx, endpoint.id)
     if not deleted:
-        _watch_streak(tx, endpoint, failures, decision, now, active=active)
+        _watch_streak(tx, endpoint, failures, decision, now, active=now_is.is_active)
         _record_blocked(tx, leased, ended.outcome, decision, now)
     if not deleted or decision.status is DeliveryStatus.DELIVERED:
         # The deletion of the endpoint has already recorded the failure of its deliveries.
-        _record_end(tx, leased, ended.outcome, decision, now)
+        kind = {
+            DeliveryStatus.DELIVERED: "delivery.delivered",
+            DeliveryStatus.FAILED: "delivery.failed",
+        }.get(decision.status)
+        if kind is not None:
+            journal.add_all(tx, [_line(leased, ended.outcome, kind, now)])
     return decision
 
 
 def _write(tx: Tx, leased: Leased, outcome: AttemptOutcome, decision: Decision, now: int) -> None:
     delivery = leased.delivery
     delivered = decision.status is DeliveryStatus.DELIVERED
-    failed = decision.status is DeliveryStatus.FAILED
-    deliveries.record(
-        tx,
-        delivery,
-        leased.number,
-        changes={
+    tx.run(
+        "UPDATE deliveries SET status = :status, next_attempt_at = :next_attempt_at, attempt_count = :attempt_count, "
+        "response_status_code = :status_code, response_body = :response_body, error_code = :error_code, "
+        "error_message = :error_message, delivered_at = :delivered_at, failed_at = :failed_at, waiting = :waiting, "
+        "clock_waits = :clock_waits, leased_until = NULL, extra = 0, "
+        "tried = COALESCE((SELECT MAX(seq) FROM attempts WHERE delivery_seq = :seq AND run = :run), 0) "
+        "WHERE seq = :seq AND run = :run",
+        {
+            "seq": delivery.seq,
+            "run": delivery.run,
             "status": decision.status,
             "next_attempt_at": decision.next_attempt_at_us,
             "attempt_count": decision.attempt_count,
-            "response_status_code": outcome.status_code,
+            "status_code": outcome.status_code,
             "response_body": outcome.response_body if outcome.status_code else None,
             "error_code": decision.error_code,
             "error_message": None if delivered else outcome.error_message,
             # The time of the first 2xx is never overwritten.
             "delivered_at": delivery.delivered_at or (now if delivered else None),
-            "failed_at": now if failed else None,
+            "failed_at": now if decision.status is DeliveryStatus.FAILED else None,
             "waiting": "clock" if decision.waits_for_clock else None,
             "clock_waits": delivery.clock_waits + decision.waits_for_clock,
         },
-        attempt={
-            "finished_at": now,
+    )
+    tx.run(
+        "UPDATE attempts SET finished_at = :now, duration_us = :duration_us, status_code = :status_code, "
+        "error_code = :error_code, error_message = :error_message, counted = :counted "
+        "WHERE delivery_seq = :seq AND run = :run AND number = :number",
+        {
+            "seq": delivery.seq,
+            "run": delivery.run,
+            "number": leased.number,
+            "now": now,
             "duration_us": outcome.duration_us,
             "status_code": outcome.status_code,
             "error_code": decision.error_code,
@@ -209,28 +248,21 @@ def _write(tx: Tx, leased: Leased, outcome: AttemptOutcome, decision: Decision, 
             "counted": decision.counts,
         },
     )
-    deliveries.record_endpoint_result(
-        tx,
-        leased.endpoint.id,
-        succeeded=delivered,
-        failures=decision.consecutive_failures,
-        link_failure=not (delivered or decision.counts or decision.waits_for_clock),
-        now=now,
+    tx.run(
+        "UPDATE endpoints SET consecutive_failures = :failures, "
+        "link_failures = CASE WHEN :ok = 1 THEN 0 ELSE link_failures + :link END, "
+        "last_success_at = CASE WHEN :ok = 1 THEN :now ELSE last_success_at END, "
+        "last_failure_at = CASE WHEN :ok = 1 THEN last_failure_at ELSE :now END WHERE id = :id",
+        {
+            "id": leased.endpoint.id,
+            "failures": decision.consecutive_failures,
+            "ok": int(delivered),
+            "link": int(not (delivered or decision.counts or decision.waits_for_clock)),
+            "now": now,
+        },
     )
     if delivered:
         dead_letters.resolve(tx, delivery.id, now)
-
-
-def _record_end(
-    tx: Tx, leased: Leased, outcome: AttemptOutcome, decision: Decision, now: int
-) -> None:
-    kinds = {
-        DeliveryStatus.DELIVERED: "delivery.delivered",
-        DeliveryStatus.FAILED: "delivery.failed",
-    }
-    if decision.status not in kinds:
-        return
-    journal.add_all(tx, [_line(leased, outcome, kinds[decision.status], now)])
 
 
 def _record_blocked(
@@ -242,7 +274,12 @@ def _record_blocked(
     """
     blocked, before = DeliveryError.BLOCKED_ADDRESS, leased.delivery.error_code
     is_blocked, was_blocked = decision.error_code is blocked, before == blocked
-    if is_blocked == was_blocked and not (is_blocked and _is_changed(leased.endpoint)):
+    endpoint = leased.endpoint
+    # The owner has changed it since its last failure. An implicit endpoint is updated with each transaction instead.
+    is_changed = endpoint.kind == "endpoint" and endpoint.updated_at > (
+        endpoint.last_failure_at or 0
+    )
+    if is_blocked == was_blocked and not (is_blocked and is_changed):
         return
     journal.add(
         tx,
@@ -252,12 +289,6 @@ def _record_blocked(
         endpoint_id=leased.endpoint.id,
         data={"why": outcome.error_message} if is_blocked else {},
     )
-
-
-def _is_changed(endpoint: Endpoint) -> bool:
-    """Return whether the owner has changed the endpoint since its last failure."""
-    # An implicit endpoint is updated with each transaction, and no owner can change it.
-    return endpoint.kind == "endpoint" and endpoint.updated_at > (endpoint.last_failure_at or 0)
 
 
 def _line(leased: Leased, outcome: AttemptOutcome, kind: str, now: int) -> journal.JournalEntry:
@@ -272,17 +303,6 @@ def _line(leased: Leased, outcome: AttemptOutcome, kind: str, now: int) -> journ
             "event": leased.delivery.event,
             "code": outcome.status_code,
         },
-    )
-
-
-def _given_up(decision: Decision, status: DeliveryStatus) -> Decision:
-    """Turn a failure into the final one because the endpoint was deleted during the attempt."""
-    return replace(
-        decision,
-        event=DeliveryEvent.ENDPOINT_DELETED,
-        status=next_status(status, DeliveryEvent.ENDPOINT_DELETED),
-        next_attempt_at_us=None,
-        dead_letter=DeadLetterReason.ENDPOINT_DELETED,
     )
 
 
@@ -539,9 +559,9 @@ def _begin(tx: Tx, chosen: Sequence[int], now: int) -> list[Leased]:
     found = []
     sealed: dict[str, tuple[str, ...]] = {}
     for delivery, endpoint, deflated in tx.joined(_LOAD, {"seqs": seqs}, d=Delivery, e=Endpoint):
-        owner = store_endpoints.secret_owner(endpoint)
+        owner = endpoints.secret_owner(endpoint)
         if owner not in sealed:
-            sealed[owner] = tuple(store_endpoints.valid_secrets(tx, owner, now))
+            sealed[owner] = tuple(endpoints.valid_secrets(tx, owner, now))
         number, body = numbers[delivery.seq], deliveries.inflate(deflated)
         found.append(Leased(delivery, endpoint, number, body, sealed[owner]))
     return found

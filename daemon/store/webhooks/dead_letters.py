@@ -8,7 +8,7 @@ from daemon.core.model import Delivery
 from daemon.core.webhooks.delivery import CLOCK_WAITS_MAX, DeadLetter
 from daemon.core.webhooks.endpoint import Endpoint
 from daemon.store import journal
-from daemon.store.engine import Reader, Tx
+from daemon.store.engine import Page, Reader, Tx
 from daemon.store.rows import Conditions, Row, json_rows
 from daemon.store.webhooks import deliveries
 from daemon.wire import Mode
@@ -32,11 +32,6 @@ class DeadLetterFilter(Struct, frozen=True):
     reason: str | None = None
     error_code: str | None = None
     after: tuple[int, int] | None = None
-
-
-def add(tx: Tx, *, letter_id: str, delivery_id: str, reason: str, now: int) -> None:
-    """Create the dead letter of a delivery that has just failed, or reopen its old one."""
-    add_all(tx, [(letter_id, delivery_id)], reason=reason, now=now)
 
 
 def add_all(tx: Tx, letters: Sequence[tuple[str, str]], *, reason: str, now: int) -> None:
@@ -125,10 +120,8 @@ def one(reader: Reader, letter_id: str) -> Found | None:
     return _found(reader, rows)[0] if rows else None
 
 
-def listed(
-    reader: Reader, wanted: DeadLetterFilter, *, limit: int, offset: int
-) -> tuple[list[Found], int]:
-    """Return one page of dead letters, newest failure first, and their total number."""
+def listed(reader: Reader, wanted: DeadLetterFilter, *, limit: int, offset: int) -> Page:
+    """Return one page of dead letters, newest failure first, of `Found`; `last` has no body."""
     conditions = Conditions()
     if not wanted.include_replayed:
         conditions.always(
@@ -138,19 +131,33 @@ def listed(
     conditions.by("l.endpoint_id = :endpoint_id", endpoint_id=wanted.endpoint_id)
     conditions.by("l.reason = :reason", reason=wanted.reason)
     conditions.by("l.error_code = :error_code", error_code=wanted.error_code)
-    # Without a look-up of each delivery.
-    total = reader.count(
-        f"SELECT COUNT(*) FROM dead_letters l WHERE {conditions.where}", conditions.params
-    )
     behind = Conditions()
     if wanted.after is not None:
         behind.always("(l.failed_at, l.seq) < (:failed_at, :seq)")
         behind.params = dict(zip(("failed_at", "seq"), wanted.after, strict=True))
-    rows, total = reader.page(
+    return _page(
+        reader, conditions, "l.failed_at DESC, l.seq DESC", limit, offset=offset, behind=behind
+    )
+
+
+def _page(
+    reader: Reader,
+    conditions: Conditions,
+    order: str,
+    limit: int,
+    *,
+    offset: int = 0,
+    behind: Conditions,
+) -> Page:
+    # Without a look-up of each delivery.
+    total = reader.count(
+        f"SELECT COUNT(*) FROM dead_letters l WHERE {conditions.where}", conditions.params
+    )
+    page = reader.page(
+        "SELECT l.*, d.*, e.* FROM dead_letters l JOIN deliveries d ON d.id = l.delivery_id "
+        "JOIN endpoints e ON e.seq = d.endpoint_seq",
         conditions,
-        columns="l.*, d.*, e.*",
-        source="dead_letters l JOIN deliveries d ON d.id = l.delivery_id JOIN endpoints e ON e.seq = d.endpoint_seq",
-        order="l.failed_at DESC, l.seq DESC",
+        order=order,
         limit=limit,
         offset=offset,
         behind=behind,
@@ -159,7 +166,7 @@ def listed(
         d=Delivery,
         e=Endpoint,
     )
-    return _found(reader, rows), total
+    return page._replace(rows=_found(reader, page.rows))
 
 
 class DeadLetterCause(Struct, frozen=True):
@@ -215,35 +222,19 @@ def of_kind(
     reader: Reader, kind: DeadLetterCause, *, after: int, limit: int
 ) -> tuple[list[Found], int]:
     """Return open dead letters of a kind, oldest first, behind the one with the `seq` `after`, and the number of all."""
-    params = {
-        "endpoint_id": kind.endpoint_id,
-        "reason": kind.reason,
-        "error_code": kind.error_code,
-        "status_code": kind.status_code,
-        "clock": int(kind.clock),
-        "given_up": CLOCK_WAITS_MAX,
-    }
-    total = reader.value(
-        "SELECT COUNT(*) FROM dead_letters WHERE replayed_at IS NULL AND resolved_at IS NULL AND dismissed_at IS NULL "
-        "AND endpoint_id = :endpoint_id AND reason = :reason AND COALESCE(error_code, '') = :error_code "
-        "AND COALESCE(last_status_code, 0) = :status_code "
-        "AND CASE WHEN clock_waits >= :given_up THEN 1 ELSE 0 END = :clock",
-        params,
+    open_ones = Conditions(params={"clock": int(kind.clock), "given_up": CLOCK_WAITS_MAX})
+    open_ones.always(
+        "l.replayed_at IS NULL AND l.resolved_at IS NULL AND l.dismissed_at IS NULL "
+        "AND CASE WHEN l.clock_waits >= :given_up THEN 1 ELSE 0 END = :clock"
     )
-    rows = reader.joined(
-        "SELECT l.*, d.*, e.* FROM dead_letters l "
-        "JOIN deliveries d ON d.id = l.delivery_id JOIN endpoints e ON e.seq = d.endpoint_seq "
-        "WHERE l.replayed_at IS NULL AND l.resolved_at IS NULL AND l.dismissed_at IS NULL "
-        "AND l.endpoint_id = :endpoint_id AND l.reason = :reason AND COALESCE(l.error_code, '') = :error_code "
-        "AND COALESCE(l.last_status_code, 0) = :status_code "
-        "AND CASE WHEN l.clock_waits >= :given_up THEN 1 ELSE 0 END = :clock "
-        "AND l.seq > :after ORDER BY l.seq LIMIT :limit",
-        {**params, "after": after, "limit": limit},
-        l=DeadLetter,
-        d=Delivery,
-        e=Endpoint,
-    )
-    return _found(reader, rows), int(total)
+    open_ones.by("l.endpoint_id = :endpoint_id", endpoint_id=kind.endpoint_id)
+    open_ones.by("l.reason = :reason", reason=kind.reason)
+    open_ones.by("COALESCE(l.error_code, '') = :error_code", error_code=kind.error_code)
+    open_ones.by("COALESCE(l.last_status_code, 0) = :status_code", status_code=kind.status_code)
+    behind = Conditions()
+    behind.by("l.seq > :seq", seq=after)
+    page = _page(reader, open_ones, "l.seq", limit, behind=behind)
+    return page.rows, page.total
 
 
 def _found(reader: Reader, rows: Sequence[Row]) -> list[Found]:

@@ -15,7 +15,7 @@ from daemon.core.model import Delivery
 from daemon.core.webhooks.delivery import FLUSH_GAP_US, STREAK_MIN
 from daemon.core.webhooks.endpoint import Endpoint
 from daemon.store.engine import Reader, Tx
-from daemon.store.rows import json_rows
+from daemon.store.rows import json_ids, json_rows
 
 TAKEN_BACK: Final = "decision_taken_back"
 """The kind under which `event_revisions` counts the verifications of a payment that were told and taken back."""
@@ -146,31 +146,6 @@ def targets_told(reader: Reader, transaction_seq: int, payment_seq: int) -> list
     )
 
 
-def record(
-    tx: Tx, delivery: Delivery, number: int, *, changes: dict[str, Any], attempt: dict[str, Any]
-) -> None:
-    """Record the result of an attempt.
-
-    `number` is the attempt's number within its run. `changes` are new values of the columns named here; `attempt` has
-    finished_at, duration_us, status_code, error_code, error_message, counted.
-    """
-    tx.run(
-        "UPDATE deliveries SET status = :status, next_attempt_at = :next_attempt_at, attempt_count = :attempt_count, "
-        "response_status_code = :response_status_code, response_body = :response_body, error_code = :error_code, "
-        "error_message = :error_message, delivered_at = :delivered_at, failed_at = :failed_at, waiting = :waiting, "
-        "clock_waits = :clock_waits, leased_until = NULL, extra = 0, "
-        "tried = COALESCE((SELECT MAX(seq) FROM attempts WHERE delivery_seq = :seq AND run = :run), 0) "
-        "WHERE seq = :seq AND run = :run",
-        {"seq": delivery.seq, "run": delivery.run, **changes},
-    )
-    tx.run(
-        "UPDATE attempts SET finished_at = :finished_at, duration_us = :duration_us, "
-        "status_code = :status_code, error_code = :error_code, error_message = :error_message, "
-        "counted = :counted WHERE delivery_seq = :seq AND run = :run AND number = :number",
-        {"seq": delivery.seq, "run": delivery.run, "number": number, **attempt},
-    )
-
-
 def undo_leases(tx: Tx, unsent: Sequence[tuple[Delivery, int]]) -> None:
     """Undo leases of attempts that did not begin; the deliveries stay due and no attempt is logged.
 
@@ -191,31 +166,6 @@ def undo_leases(tx: Tx, unsent: Sequence[tuple[Delivery, int]]) -> None:
         "JOIN attempts a ON a.delivery_seq = CAST(value ->> 0 AS BIGINT) AND a.run = CAST(value ->> 1 AS BIGINT) "
         "AND a.number = CAST(value ->> 2 AS BIGINT) WHERE a.finished_at IS NULL)",
         {"leases": leases},
-    )
-
-
-def record_delivered(tx: Tx, delivered: Sequence[Sequence[Any]], now: int) -> None:
-    """Record attempts that were answered with 2xx in a few statements, with the same result as `record` one by one.
-
-    `delivered` has of each, as leased: seq, run, the attempt's number, the status code, the response's body, the
-    duration in microseconds.
-    """
-    rows = {"now": now, "delivered": json_rows(delivered)}
-    tx.run(
-        "UPDATE deliveries SET status = 'delivered', next_attempt_at = NULL, attempt_count = attempt_count + 1, "
-        "response_status_code = CAST(value ->> 3 AS BIGINT), response_body = value ->> 4, error_code = NULL, "
-        # The time of the first 2xx is never overwritten.
-        "error_message = NULL, delivered_at = COALESCE(delivered_at, :now), failed_at = NULL, waiting = NULL, "
-        "leased_until = NULL, extra = 0 FROM json_each(:delivered) "
-        "WHERE deliveries.seq = CAST(value ->> 0 AS BIGINT) AND run = CAST(value ->> 1 AS BIGINT)",
-        rows,
-    )
-    tx.run(
-        "UPDATE attempts SET finished_at = :now, duration_us = CAST(value ->> 5 AS BIGINT), "
-        "status_code = CAST(value ->> 3 AS BIGINT), counted = 0 FROM json_each(:delivered) "
-        "WHERE delivery_seq = CAST(value ->> 0 AS BIGINT) AND run = CAST(value ->> 1 AS BIGINT) "
-        "AND number = CAST(value ->> 2 AS BIGINT)",
-        rows,
     )
 
 
@@ -277,63 +227,20 @@ def make_due(tx: Tx, *, waiting: str, now: int) -> int:
 
 def count_held(reader: Reader, waiting: str) -> int:
     """Return how many deliveries wait for this reason; it reads all that are to be sent."""
-    return int(
-        reader.value(
-            "SELECT COUNT(*) FROM deliveries WHERE next_attempt_at IS NOT NULL AND waiting = :waiting",
-            {"waiting": waiting},
-        )
-    )
-
-
-def record_endpoint_result(
-    tx: Tx, endpoint_id: str, *, succeeded: bool, failures: int, link_failure: bool, now: int
-) -> None:
-    """Record an endpoint's streak of failures and the time of its last success or failure."""
-    tx.run(
-        "UPDATE endpoints SET consecutive_failures = :failures, "
-        "link_failures = CASE WHEN :ok = 1 THEN 0 ELSE link_failures + :link END, "
-        "last_success_at = CASE WHEN :ok = 1 THEN :now ELSE last_success_at END, "
-        "last_failure_at = CASE WHEN :ok = 1 THEN last_failure_at ELSE :now END WHERE id = :id",
-        {
-            "id": endpoint_id,
-            "failures": failures,
-            "ok": int(succeeded),
-            "link": int(link_failure),
-            "now": now,
-        },
-    )
-
-
-def record_endpoint_success(tx: Tx, endpoint_ids: Collection[str], now: int) -> None:
-    """Record a success of endpoints that have no streak of failures."""
-    tx.run(
-        "UPDATE endpoints SET consecutive_failures = 0, link_failures = 0, last_success_at = :now "
-        "WHERE id IN (SELECT value ->> 0 FROM json_each(:ids))",
-        {"now": now, "ids": json_rows([(one,) for one in endpoint_ids])},
+    return reader.count(
+        "SELECT COUNT(*) FROM deliveries WHERE next_attempt_at IS NOT NULL AND waiting = :waiting",
+        {"waiting": waiting},
     )
 
 
 def without_failures(reader: Reader, endpoint_ids: Collection[str]) -> set[str]:
     """Return those endpoints that are not deleted and have no streak of failures, counted or of our own link."""
-    if not endpoint_ids:
-        return set()
-    return {
-        row[0]
-        for row in reader.all(
-            "SELECT id FROM endpoints WHERE deleted_at IS NULL AND consecutive_failures = 0 "
-            "AND link_failures = 0 AND id IN (SELECT value ->> 0 FROM json_each(:ids))",
-            {"ids": json_rows([(one,) for one in endpoint_ids])},
-        )
-    }
-
-
-def streak_of(reader: Reader, endpoint_id: str) -> tuple[int, int]:
-    """Return the current (consecutive_failures, link_failures) of an endpoint."""
-    row = reader.one(
-        "SELECT consecutive_failures, link_failures FROM endpoints WHERE id = :id",
-        {"id": endpoint_id},
+    rows = reader.all(
+        "SELECT id FROM endpoints WHERE deleted_at IS NULL AND consecutive_failures = 0 "
+        "AND link_failures = 0 AND id IN (SELECT value ->> 0 FROM json_each(:ids))",
+        {"ids": json_ids(endpoint_ids)},
     )
-    return (0, 0) if row is None else (row[0], row[1])
+    return {row[0] for row in rows}
 
 
 def implicit_endpoint(
@@ -534,8 +441,7 @@ def fail_pending(tx: Tx, endpoint_id: str, now: int, limit: int) -> list[Deliver
 
 def deleted_with_pending(reader: Reader) -> list[str]:
     """Return the deleted endpoints that still have pending deliveries because a crash interrupted the deletion."""
-    rows = reader.all(
+    return reader.column(
         "SELECT e.id FROM endpoints e WHERE e.deleted_at IS NOT NULL AND EXISTS "
         "(SELECT 1 FROM deliveries d WHERE d.endpoint_seq = e.seq AND d.next_attempt_at IS NOT NULL)"
     )
-    return [str(row[0]) for row in rows]

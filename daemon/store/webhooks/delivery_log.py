@@ -8,7 +8,7 @@ from daemon.core.limits import MINUTE_US
 from daemon.core.model import Delivery
 from daemon.core.webhooks.delivery import Attempt
 from daemon.core.webhooks.endpoint import Endpoint
-from daemon.store.engine import Reader
+from daemon.store.engine import Page, Reader
 from daemon.store.rows import Conditions
 from daemon.wire import DeliveryStatus, EventKind, Mode
 
@@ -42,10 +42,8 @@ class DeliveryFilter(Struct, frozen=True):
     after: int | None = None
 
 
-def listed(
-    reader: Reader, wanted: DeliveryFilter, *, limit: int, offset: int
-) -> tuple[list[Any], int]:
-    """Return one page of the delivery log, newest first, and the total number of entries."""
+def listed(reader: Reader, wanted: DeliveryFilter, *, limit: int, offset: int = 0) -> Page:
+    """Return one page of the delivery log, newest first, of `Logged`."""
     conditions = Conditions()
     if not wanted.implicit:
         conditions.always("e.kind = 'endpoint'")
@@ -79,9 +77,8 @@ def listed(
     behind = Conditions()
     behind.by("d.seq < :after", after=wanted.after)
     return reader.page(
+        "SELECT d.*, e.* FROM deliveries d JOIN endpoints e ON e.seq = d.endpoint_seq",
         conditions,
-        columns="d.*, e.*",
-        source="deliveries d JOIN endpoints e ON e.seq = d.endpoint_seq",
         order="d.seq DESC",
         limit=limit,
         offset=offset,
@@ -127,17 +124,12 @@ def attempts(
     reader: Reader, delivery_id: str, *, limit: int, offset: int
 ) -> tuple[list[Attempt], int]:
     """Return one page of a delivery's attempts, of all its runs, oldest first, and their total number."""
-    params = {"id": delivery_id, "limit": limit, "offset": offset}
-    rows = reader.every(
-        Attempt,
-        "SELECT * FROM attempts WHERE delivery_seq = (SELECT seq FROM deliveries WHERE id = :id) "
-        "ORDER BY seq LIMIT :limit OFFSET :offset",
-        params,
+    of_one = Conditions()
+    of_one.by("a.delivery_seq = (SELECT seq FROM deliveries WHERE id = :id)", id=delivery_id)
+    found = reader.page(
+        "SELECT a.* FROM attempts a", of_one, order="a.seq", limit=limit, offset=offset, a=Attempt
     )
-    return rows, reader.count(
-        "SELECT COUNT(*) FROM attempts WHERE delivery_seq = (SELECT seq FROM deliveries WHERE id = :id)",
-        params,
-    )
+    return found.rows, found.total
 
 
 def last_failure(reader: Reader, endpoint: Endpoint) -> Attempt | None:

@@ -70,14 +70,10 @@ def count(reader: Reader) -> int:
 
 def addresses(reader: Reader) -> list[str]:
     """Return the URLs of endpoints that may be called: the shop's own, and implicit ones with pending deliveries."""
-    return [
-        str(row[0])
-        for row in reader.all(
-            "SELECT DISTINCT e.url FROM endpoints e WHERE e.is_active = 1 AND e.deleted_at IS NULL "
-            "AND (e.kind = 'endpoint' OR EXISTS (SELECT 1 FROM deliveries d WHERE d.endpoint_seq = e.seq "
-            "AND d.next_attempt_at IS NOT NULL))"
-        )
-    ]
+    return reader.column(
+        "SELECT DISTINCT e.url FROM endpoints e WHERE e.is_active = 1 AND e.deleted_at IS NULL AND (e.kind = 'endpoint' "
+        "OR EXISTS (SELECT 1 FROM deliveries d WHERE d.endpoint_seq = e.seq AND d.next_attempt_at IS NOT NULL))"
+    )
 
 
 def change(tx: Tx, endpoint_id: str, changes: dict[str, Any]) -> Endpoint:
@@ -91,13 +87,9 @@ def change(tx: Tx, endpoint_id: str, changes: dict[str, Any]) -> Endpoint:
     )
 
 
-def current_state(reader: Reader, endpoint_id: str) -> tuple[bool, bool]:
-    """Return the current (is_active, deleted) of any endpoint, implicit ones too."""
-    row = reader.one(
-        "SELECT is_active, deleted_at IS NOT NULL FROM endpoints WHERE id = :id",
-        {"id": endpoint_id},
-    )
-    return (False, True) if row is None else (bool(row[0]), bool(row[1]))
+def of_any_kind(reader: Reader, endpoint_id: str) -> Endpoint:
+    """Return any endpoint as it is now, implicit and deleted ones too."""
+    return reader.only(Endpoint, "SELECT * FROM endpoints WHERE id = :id", {"id": endpoint_id})
 
 
 ACCOUNT: Final = "account"
@@ -121,12 +113,11 @@ def add_secret(tx: Tx, *, owner: str, sealed: str, now: int) -> None:
 
 def valid_secrets(reader: Reader, owner: str, now: int) -> list[str]:
     """Return the sealed secrets to sign with, newest first: the current one, then those in their overlap."""
-    rows = reader.all(
+    return reader.column(
         "SELECT sealed FROM webhook_secrets WHERE owner = :owner "
         "AND (expires_at IS NULL OR expires_at > :now) ORDER BY seq DESC",
         {"owner": owner, "now": now},
     )
-    return [row[0] for row in rows]
 
 
 def expire_secret(tx: Tx, owner: str, *, until: int) -> None:

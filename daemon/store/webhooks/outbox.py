@@ -133,16 +133,14 @@ class Outbox(Struct, frozen=True):
         )
         implicit = self._implicit(tx, transaction, now)
 
-        def data(_endpoint: Endpoint) -> Struct:
-            return core_body.completed(
-                transaction,
-                payment,
-                now,
-                reconciliation_id=reconciliation_id,
-                supersedes_reference=supersedes_reference,
-            )
-
-        event = _Event(EventKind.COMPLETED, payment, transaction, data, revision)
+        data = core_body.completed(
+            transaction,
+            payment,
+            now,
+            reconciliation_id=reconciliation_id,
+            supersedes_reference=supersedes_reference,
+        )
+        event = _Event(EventKind.COMPLETED, payment, transaction, lambda _: data, revision)
         own = [receiver.endpoint for receiver in among]
         last = () if reconciliation_id is None else claiming
         rows += [
@@ -155,10 +153,7 @@ class Outbox(Struct, frozen=True):
         self, tx: Tx, transaction: Transaction, payment: Payment, reversal: Reversal, now: int
     ) -> int:
         """Queue `transaction.reversed` for every endpoint that subscribed to it; return the number of deliveries."""
-
-        def data(_endpoint: Endpoint) -> Struct:
-            return core_body.reversed_(transaction, payment, now, reversal)
-
+        data = core_body.reversed_(transaction, payment, now, reversal)
         return self._notify(tx, EventKind.REVERSED, payment, transaction, data, now)
 
     def take_back(
@@ -171,21 +166,15 @@ class Outbox(Struct, frozen=True):
         targets = deliveries.targets_told(tx, before.seq, payment.seq)
         if not targets:
             return 0
-
-        def data(_endpoint: Endpoint) -> Struct:
-            return core_body.taken_back(transaction, payment, now)
-
+        data = core_body.taken_back(transaction, payment, now)
         deliveries.next_revision(tx, deliveries.TAKEN_BACK, payment.id)
         revision = deliveries.next_revision(tx, EventKind.REVERSED, payment.id)
-        event = _Event(EventKind.REVERSED, payment, transaction, data, revision)
+        event = _Event(EventKind.REVERSED, payment, transaction, lambda _: data, revision)
         return self._queue(tx, targets, event, now)
 
     def expire(self, tx: Tx, transaction: Transaction, now: int) -> int:
         """Queue `transaction.expired` for every endpoint that subscribed to it; return the number of deliveries."""
-
-        def data(_endpoint: Endpoint) -> Struct:
-            return core_body.expired(transaction, now)
-
+        data = core_body.expired(transaction, now)
         return self._notify(tx, EventKind.EXPIRED, None, transaction, data, now)
 
     def review(
@@ -202,12 +191,9 @@ class Outbox(Struct, frozen=True):
 
         `payment` is the held one; None if a held message has made no payment.
         """
-
-        def data(_endpoint: Endpoint) -> Struct:
-            return core_body.review_required(
-                transaction, payment, now, review_id=review_id, reason=reason
-            )
-
+        data = core_body.review_required(
+            transaction, payment, now, review_id=review_id, reason=reason
+        )
         return self._notify(tx, EventKind.REVIEW_REQUIRED, payment, transaction, data, now)
 
     def update(
@@ -226,16 +212,10 @@ class Outbox(Struct, frozen=True):
         """
         is_now = (transaction, payment, store_routing.method_of(tx, payment))
         was = (*before, store_routing.method_of(tx, before[1]))
-
-        def data(_endpoint: Endpoint) -> Struct:
-            return core_body.updated(is_now, was)
-
-        def was_forwarded(endpoint: Endpoint) -> bool:
-            return deliveries.was_queued(tx, endpoint.seq, EventKind.FORWARDED, payment.seq)
-
+        data = core_body.updated(is_now, was)
         # Behind live deliveries: a claim may change a month of payments at once.
         return self._notify(
-            tx, EventKind.UPDATED, payment, transaction, data, now, only=was_forwarded, bulk=True
+            tx, EventKind.UPDATED, payment, transaction, data, now, if_forwarded=True, bulk=True
         )
 
     def _notify(
@@ -244,20 +224,30 @@ class Outbox(Struct, frozen=True):
         kind: EventKind,
         payment: Payment | None,
         transaction: Transaction,
-        data: Callable[[Endpoint], Struct],
+        data: Struct,
         now: int,
         *,
-        only: Callable[[Endpoint], bool] = lambda _endpoint: True,
+        if_forwarded: bool = False,
         bulk: bool = False,
     ) -> int:
-        """Queue an event for the endpoints that subscribed to its kind; a recurring event gets a new revision each time."""
-        subscribed = routing.subscribed(endpoints.in_use(tx, transaction.mode), kind)
-        targets = [endpoint for endpoint in subscribed if only(endpoint)]
+        """Queue an event for the endpoints that subscribed to its kind; a recurring event gets a new revision each time.
+
+        With `if_forwarded` only those get it that were sent the payment.
+        """
+        targets = [
+            endpoint
+            for endpoint in routing.subscribed(endpoints.in_use(tx, transaction.mode), kind)
+            if not if_forwarded
+            or (
+                payment is not None
+                and deliveries.was_queued(tx, endpoint.seq, EventKind.FORWARDED, payment.seq)
+            )
+        ]
         if not targets:
             return 0
         subject = transaction.id if payment is None else payment.id
         revision = deliveries.next_revision(tx, kind, subject)
-        event = _Event(kind, payment, transaction, data, revision, bulk)
+        event = _Event(kind, payment, transaction, lambda _: data, revision, bulk)
         return self._queue(tx, targets, event, now)
 
     def _implicit(self, tx: Tx, transaction: Transaction, now: int) -> Endpoint | None:

@@ -196,7 +196,7 @@ async def show_one(visit: Visit) -> Shown:
         if transaction is not None:
             events, _ = journal.of_transaction(reader, transaction.id, limit=JOURNAL_MAX, offset=0)
             wanted = DeliveryFilter(implicit=True, transaction_id=transaction.id)
-            deliveries, _ = delivery_log.listed(reader, wanted, limit=DELIVERIES_MAX, offset=0)
+            deliveries = delivery_log.listed(reader, wanted, limit=DELIVERIES_MAX).rows
         entries = [
             flat(TransactionEventAnswer.of(event, payment)) | {"at_us": event.at}
             for event in events

@@ -80,16 +80,15 @@ async def show_list(visit: Visit) -> Shown | Download:
         until=asked.until,
         after=asked.number,
     )
-    found, _total = await visit.env.store.read(
-        lambda reader: delivery_log.listed(reader, wanted, limit=asked.limit + 1, offset=0)
+    page = await visit.env.store.read(
+        lambda reader: delivery_log.listed(reader, wanted, limit=asked.limit)
     )
-    rows = found[: asked.limit]
     return await LIST.answer(
         visit,
         asked,
-        rows,
-        rows[-1][0].seq if len(found) > asked.limit else None,
-        answers={one.id: _answer(visit, one) for one, _ in rows},
+        page.rows,
+        None if page.last is None else page.last[0].seq,
+        answers={one.id: _answer(visit, one) for one, _ in page.rows},
         endpoint=endpoint,
         tones=common.TONES,
         name_of=common.name_of,

@@ -167,7 +167,7 @@ async def show_one(visit: Visit) -> Shown:
 
     def read(reader: Reader) -> dict[str, Any]:
         wanted = DeliveryFilter(endpoint_id=endpoint.id)
-        found, _ = delivery_log.listed(reader, wanted, limit=DELIVERIES_MAX, offset=0)
+        found = delivery_log.listed(reader, wanted, limit=DELIVERIES_MAX).rows
         failed, answered, mend = delivery_log.last_failure(reader, endpoint), None, ""
         if failed is not None:
             answered = common.answer_of(visit, failed.status_code, failed.error_code)
