@@ -18,7 +18,7 @@ from daemon.env import Env
 from daemon.steps.lines import read_lines
 from daemon.store import journal, shop
 from daemon.store.engine import Reader, Tx
-from daemon.store.lines import devices, signals, sms_rhythms
+from daemon.store.lines import devices, sms_rhythms
 from daemon.store.lines.sms_rhythms import PresentSim
 from daemon.store.payments import texts
 from daemon.wire import Mode
@@ -158,10 +158,10 @@ async def keep_signals(env: Env) -> None:
     now = times.wall_us
     if not history.restored:
         history.restore(
-            await env.store.read(lambda reader: signals.since(reader, now - SPAN_US, now))
+            await env.store.read(lambda reader: devices.signals_since(reader, now - SPAN_US, now))
         )
     if ended := history.ended(now):
-        await env.store.write(lambda tx: signals.put(tx, ended, now - SPAN_US))
+        await env.store.write(lambda tx: devices.put_signals(tx, ended, now - SPAN_US))
         history.stored_until = now - now % HOUR_US
 
 

@@ -1,12 +1,13 @@
-"""Modems and SIMs, present and past. The modem loop writes them from the devices' own answers."""
+"""Modems and SIMs, present and past, and the signal of each modem by hour. The modem loop writes them from the devices' own answers."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 from msgspec import Struct
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from daemon.core.inputs import WITHOUT_SIM, Source
+from daemon.core.lines.signal_history import StoredHour
 from daemon.core.model import Device, PaymentMethod, Sim
 from daemon.core.names import network_of
 from daemon.store.engine import Reader, Tx
@@ -345,3 +346,23 @@ def mark_all_absent(tx: Tx) -> None:
     )
     tx.run("UPDATE devices SET present = 0, port = NULL WHERE present = 1")
     tx.run("DELETE FROM locked_sims")
+
+
+def signals_since(reader: Reader, at: int, until: int) -> list[StoredHour]:
+    """Return the signal of each modem in the hours that began after one time and not after another, oldest first."""
+    return reader.every(
+        StoredHour,
+        "SELECT * FROM signal_hours WHERE at > :at AND at <= :until ORDER BY at, device_id",
+        {"at": at, "until": until},
+    )
+
+
+def put_signals(tx: Tx, hours: Iterable[StoredHour], old: int) -> None:
+    """Store hours, each in place of the one that is stored; delete those that began at `old` or before."""
+    for hour in hours:
+        tx.run(
+            "INSERT INTO signal_hours (device_id, at, lowest, highest) VALUES (:device_id, :at, :lowest, :highest) "
+            "ON CONFLICT (device_id, at) DO UPDATE SET lowest = excluded.lowest, highest = excluded.highest",
+            asdict(hour),
+        )
+    tx.run("DELETE FROM signal_hours WHERE at <= :old", {"old": old})
