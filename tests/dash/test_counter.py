@@ -344,6 +344,12 @@ async def test_the_till_works_in_a_browser_that_denies_sound_notifications_or_st
             else f"delete window.{what}; delete window.webkitAudioContext;"
         )
         await visit.page.goto("/dash/till")
+        # The choice of the sound holds on this page also where it cannot be stored.
+        sound = visit.page.get_by_role("button", name="Sound", exact=True)
+        await sound.click()
+        assert await sound.get_attribute("aria-pressed") == "false"
+        await sound.click()
+        assert await sound.get_attribute("aria-pressed") == "true"
         await visit.page.get_by_role("button", name="7", exact=True).click()
         async with visit.page.expect_response(lambda one: one.url.endswith("/dash/events")):
             await visit.page.get_by_role("button", name="Make the code").click()

@@ -110,11 +110,13 @@
   function copy(button) {
     var text = button.getAttribute('data-copy'), words = button.textContent, field;
     function done() { button.textContent = '✓'; setTimeout(function () { button.textContent = words; }, 1500); }
-    if (navigator.clipboard && window.isSecureContext) { navigator.clipboard.writeText(text).then(done); return; }
-    field = body.appendChild(document.createElement('textarea'));
-    field.value = text; field.select();
-    if (document.execCommand('copy')) { done(); }
-    body.removeChild(field);
+    function byHand() {
+      field = body.appendChild(document.createElement('textarea'));
+      field.value = text; field.select();
+      if (document.execCommand('copy')) { done(); }
+      body.removeChild(field);
+    }
+    if (navigator.clipboard && window.isSecureContext) { navigator.clipboard.writeText(text).then(done, byHand); } else { byHand(); }
   }
   function dress(box) {
     each(box.querySelectorAll('[data-copy],[data-print],[data-file]'), function (one) { one.hidden = false; });
@@ -148,16 +150,12 @@
   });
   // A chosen file fills the field that is posted, which without script is pasted into.
   document.addEventListener('change', function (event) {
-    var file = event.target.files && event.target.files[0], field = document.getElementById(event.target.getAttribute('data-into')), reader;
-    if (file && field && field.type === 'hidden') {
-      reader = new FileReader();
-      reader.onload = function () { field.value = reader.result; document.getElementById(field.id + '-name').value = file.name; };
-      reader.readAsDataURL(file);
-    } else if (file && field) { file.text().then(function (text) { field.value = text; }); }
+    var file = event.target.files && event.target.files[0], field = document.getElementById(event.target.getAttribute('data-into')), reader = new FileReader();
+    reader.onload = function () { field.value = reader.result; if (field.type === 'hidden') { document.getElementById(field.id + '-name').value = file.name; } };
+    if (file && field) { reader[field.type === 'hidden' ? 'readAsDataURL' : 'readAsText'](file); }
   });
   document.addEventListener('visibilitychange', back);
   window.addEventListener('online', back);
-  window.addEventListener('offline', function () { reached(false); });
   window.addEventListener('pageshow', function (event) {
     if (event.persisted) { location.reload(); }
   });

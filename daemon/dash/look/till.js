@@ -1,9 +1,9 @@
 // The till: keypad, product buttons, the sound of a payment, what a tab in the background tells, and sharing.
 (function () {
   'use strict';
-  var momo = window.momo, body = document.body, context = null, known = {}, unseen = 0, title = document.title;
+  var momo = window.momo, body = document.body, context = null, known = {}, unseen = 0, title = document.title, muted = null;
 
-  function loud() { try { return localStorage.getItem('dash-sound') !== 'off'; } catch (ignored) { return true; }}
+  function loud() { if (muted !== null) { return !muted; } try { return localStorage.getItem('dash-sound') !== 'off'; } catch (ignored) { return true; }}
   function show(selector, yes) { momo.each(document.querySelectorAll(selector), function (one) { one.hidden = !yes; }); }
   // One context for all sounds. A browser lets it sound only after a touch of the page, and says so until then.
   function sounds() {
@@ -12,7 +12,7 @@
     show('[data-tap]', !!context && context.state === 'suspended' && loud());
     return context;
   }
-  function wake() { if ((!context || context.state === 'suspended') && loud() && sounds()) { context.resume().then(function () { show('[data-tap]', false); }); }}
+  function wake() { if ((!context || context.state === 'suspended') && loud() && sounds()) { context.resume().then(function () { show('[data-tap]', false); }, function () { show('[data-tap]', true); }); }}
   function chime(pitches) {
     if (!loud() || !sounds()) { return; }
     pitches.forEach(function (pitch, place) {
@@ -67,12 +67,13 @@
     if (!target) { return; }
     if (target.hasAttribute('data-press')) { press(target.getAttribute('data-press')); }
     if (target.hasAttribute('data-product')) { add(target.getAttribute('data-product'), target.getAttribute('data-price')); }
-    if (target.hasAttribute('data-notify')) { Notification.requestPermission().then(dress, dress); }
+    if (target.hasAttribute('data-notify')) { Promise.resolve(Notification.requestPermission()).then(dress, dress); }
     if (target.hasAttribute('data-share')) { navigator.share({ text: target.getAttribute('data-share') }).catch(function () { target.focus(); }); }
     if (target.hasAttribute('data-sound')) {
-      try { localStorage.setItem('dash-sound', loud() ? 'off' : 'on'); } catch (ignored) { return; }
+      muted = loud();
       target.setAttribute('aria-pressed', loud());
       if (loud()) { chime([659, 880, 1319]); } else { show('[data-tap]', false); }
+      try { localStorage.setItem('dash-sound', muted ? 'off' : 'on'); } catch (ignored) { return; }
     }
   });
   document.addEventListener('keydown', wake);

@@ -269,6 +269,7 @@ async def show_one(visit: Visit) -> Shown:
             "payment": found.payment,
             "other": found.other_payment,
             "chain": None if found.place is None else balance_chain(found.place),
+            "typed_text": sms_text(visit, paid.typed),
             "open": review.state == reviews.OPEN,
             "approving": later,
             "proof": proof,
@@ -521,7 +522,7 @@ def _amount(visit: Visit, paid: Paid, order: Transaction) -> Difference:
 
 def _code(visit: Visit, paid: Paid, order: Transaction) -> Difference:
     t = visit.words
-    typed, code = visible(paid.typed), order.svc_code or "—"
+    typed, code = sms_text(visit, paid.typed) or "", order.svc_code or "—"
     if not typed:
         return Difference(t("code_of"), "—", code, t("differs_no_code"), "warn")
     return _row(t, "code", typed, code, same=code in candidates(typed.upper()))

@@ -1,0 +1,79 @@
+"""Measures of the pages: long words wrap, the first row of a list is near the top of a phone, and the scripts stay small."""
+
+import pytest
+from playwright.async_api import Browser
+
+from daemon.dash.web.frame import FOLDER
+from daemon.store.engine import Tx
+from daemon.wire import Role
+from tests.dash import places
+from tests.dash.test_tables import SHOWN
+from tests.fakes.api import FakeApi
+from tests.fakes.browser import needs_browser, visiting
+from tests.fakes.dash import as_user, log_in
+from tests.fakes.orders import Orders
+
+NARROW, PHONE = 320, 390
+FIRST_ROW_MAX = 250
+LISTS = (
+    "/dash/reviews",
+    "/dash/payments",
+    "/dash/transactions",
+    "/dash/webhooks",
+    "/dash/deliveries",
+    "/dash/messages",
+    "/dash/journal",
+    "/dash/shifts",
+    "/dash/users",
+    "/dash/keys",
+)
+UNFOLD = "document.querySelectorAll('details').forEach(one => one.open = true)"
+TOP = "document.querySelector('main tbody tr')?.getBoundingClientRect().top ?? 0"
+
+
+def long_words(tx: Tx) -> None:
+    """Give everything that a person named a name of one long word."""
+    word = {"word": "W" * 200}
+    tx.run("UPDATE payments SET payer_name = :word, reference_text = :word", word)
+    tx.run("UPDATE transactions SET customer_name = :word, description = :word", word)
+    tx.run("UPDATE endpoints SET description = :word", word)
+    tx.run("UPDATE payment_methods SET account_name = :word", word)
+    tx.run("UPDATE messages SET sender = :word WHERE payment_id IS NULL", word)
+    tx.run("UPDATE devices SET name = :word", {"word": "M" * 60})
+    tx.run("UPDATE shop SET name = :word", {"word": "S" * 80})
+
+
+def test_the_scripts_are_small() -> None:
+    lines = [len(path.read_text().splitlines()) for path in FOLDER.iterdir() if path.name.endswith(".js")]  # fmt: skip
+    assert sum(lines) <= 350
+    assert max(lines) < 200
+
+
+@needs_browser
+@pytest.mark.slow
+async def test_long_words_wrap_and_the_first_row_of_each_list_is_near_the_top(
+    api: FakeApi, browser: Browser
+) -> None:
+    known = await places.paths(api)
+    orders = Orders(api.shop)
+    for state in ("paid", "short", "over", "waiting", "cancelled"):
+        await orders.make(state)
+    person = await log_in(api, Role.OWNER)
+    await person.post("/dash/shifts")
+    wide, deep = {}, {}
+    async with visiting(browser, api.base_url, width=PHONE, height=844) as visit:
+        await as_user(visit, person)
+        for path in LISTS:
+            await visit.page.goto(path)
+            deep[path] = await visit.page.evaluate(TOP)
+    await api.shop.env.store.write(long_words)
+    async with visiting(browser, api.base_url, width=NARROW) as visit:
+        await as_user(visit, person)
+        for page in SHOWN:
+            answer = await visit.page.goto(places.filled(page.path, known))
+            assert answer is not None
+            await visit.page.evaluate(UNFOLD)
+            if (width := await visit.width()) > NARROW:
+                wide[page.path] = width
+    assert wide == {}
+    assert {path: top for path, top in deep.items() if not 0 < top <= FIRST_ROW_MAX} == {}
