@@ -21,8 +21,8 @@ from _figures import Row, percentile, progress, report
 from tests.fakes.receipts import MTN_SENDER
 from tests.simulation.trust.__main__ import run_all
 from tests.simulation.trust.demands import (
+    PERSON_PER_10_000_MAX,
     held_share_max,
-    person_max,
     problems,
     too_many_for_a_person,
 )
@@ -56,7 +56,7 @@ def of_level(level: int, limit: Limit, results: Sequence[Result]) -> list[Row]:
     unreal = [one for one in forged if not one.told_first]
     days = [day for result in results for day in result.forged_by_day().values()]
     genuine = sum(result.genuine for result in results)
-    person = sum(result.count("person") + result.count("never") for result in results)
+    person = sum(result.by_person for result in results)
     failed = sum(bool(problems(result)) for result in results)
     name = f"level {level}, limit {limit}"
     limits = max(max(result.limits) for result in results)
@@ -74,7 +74,7 @@ def of_level(level: int, limit: Limit, results: Sequence[Result]) -> list[Row]:
 
 def of_genuine(name: str, results: Sequence[Result], *, judged: bool) -> list[Row]:
     """Return the lines of one kind of genuine month."""
-    most = person_max(results[0].setting.size.centres)
+    most = PERSON_PER_10_000_MAX
     genuine = sum(result.genuine for result in results)
     share = {
         how: 100 * sum(result.count(how) for result in results) / genuine
@@ -85,7 +85,7 @@ def of_genuine(name: str, results: Sequence[Result], *, judged: bool) -> list[Ro
     ]
     decisions = 10_000 * sum(result.decisions for result in results) / genuine
     waits = f"after {fmean(further):.1f} further messages, p95 {percentile(further, 95)}" if further else ""  # fmt: skip
-    person = 100 * (share["person"] + share["never"])
+    person = 10_000 * sum(result.by_person for result in results) / genuine
     figure = ", ".join(f"{how} {value:.2f} %" for how, value in share.items())
     return [
         Row(name, figure, waits),

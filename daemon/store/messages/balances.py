@@ -15,6 +15,7 @@ from daemon.core.messages.balance_chain import Absence, ChainEntry
 from daemon.core.messages.line_trust import (
     CANDIDATES_MAX,
     LAPSED_AFTER_US,
+    LIMIT_RECEIPTS,
     SWEPT_MINOR,
     LineState,
     Row,
@@ -114,20 +115,21 @@ def used(reader: Reader, chain: Chain, day: int, proved_at: int) -> Used:
     return Used(*(int(value or 0) for value in row))
 
 
-def usual_day(reader: Reader, chain: Chain, today: int) -> tuple[int, int]:
+def usual_day(reader: Reader, chain: Chain, day: int) -> tuple[int, int]:
     """Return the takings of a usual day, in minor units, and its number of receipts: of the last 14 days with receipts.
 
-    On the first day of a line they are today's so far that count to no limit. What waits or was paid unconfirmed never counts, or it would
-    raise its own limit.
+    On the first day of a line they are those so far that count to no limit, if they are a dozen. What waits or was paid
+    unconfirmed never counts, or it would raise its own limit.
     """
-    since = today * DAY_US
+    since = day * DAY_US
     rows = reader.all(
         "SELECT amount_minor, at, counts FROM line_balances WHERE sim_seq = (SELECT seq FROM sims WHERE sim_key = :sim_key) AND provider = :provider "
         "AND at >= :since AND standing = 'accepted' AND pays = 1 AND counts <> 1 AND counts <> 2 AND counts <> 3 "
         "AND EXISTS (SELECT 1 FROM messages m WHERE m.seq = message_seq AND m.payment_id IS NOT NULL) ORDER BY at, seq",
         chain.params(since=since - _LOOKED_BACK_US),
     )
-    rows = [row for row in rows if row[1] < since] or [row for row in rows if not row[2]]
+    before, today = [row for row in rows if row[1] < since], [row for row in rows if not row[2]]
+    rows = before or (today if len(today) >= LIMIT_RECEIPTS else [])
     days = len({at // DAY_US for _, at, _ in rows}) or 1
     return sum(amount for amount, _, _ in rows) // days, len(rows) // days
 

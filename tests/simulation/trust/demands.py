@@ -1,7 +1,7 @@
 """Demands on the result of a game (docs/contributing/trust.md)."""
 
 import itertools
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from tests.simulation.trust.game import Forged, Result, Setting
@@ -10,16 +10,13 @@ from tests.simulation.trust.wallet import day_of, money
 
 HELD_SHARE_MAX: Final = 0.01
 HELD_SHARE_MAX_SELDOM: Final = 0.015
-"""Of genuine receipts at levels 0 to 2, the most that need a person: with an owner who answers or types daily, and with another.
-
-At level 0 the larger share holds for both: momo cannot read what some payers type there, so their receipts are gaps.
-"""
+"""Of genuine receipts at levels 0 to 2, the most that need a person: with an owner who answers or types daily, and with another."""
+AT_ONCE_MIN: Final = {"asked": 0.995, "daily": 0.995, "weekly": 0.985, "never": 0.985}
+"""Of genuine receipts without an adversary, the least that are paid at once, by owner; over many months."""
+PHONE_AT_ONCE_MIN: Final = 0.995
+"""The same at a source without service centres, after the first day, which has a limit of GHS 1,000."""
 PERSON_PER_10_000_MAX: Final = 50
-FAR_PER_10_000_MAX: Final = {
-    "moved to a far SMSC on day 10": 100,
-    "three far SMSCs in turn, one known at first": 400,
-}
-"""Without an adversary. A far centre waits until the owner trusts it, or until proofs on two days have found its messages."""
+"""Without an adversary. What waits until the owner trusts a far centre, for a day at most, comes on top."""
 
 
 def problems(result: Result) -> list[str]:
@@ -41,12 +38,11 @@ def problems(result: Result) -> list[str]:
 def held_too_often(results: Iterable[Result]) -> str:
     """Return a message if too many of the genuine receipts of all games up to level 2 waited for an operator.
 
-    One game may have more: after a debit that nobody told, the receipts above the daily limit wait for the next row. An owner
-    who types weekly or never has no bound at level 0.
+    One game may have more: after a debit that nobody told, the receipts above the daily limit wait for the next row.
     """
     games = [result for result in results if held_share_max(result.setting) is not None]
     genuine = sum(result.genuine for result in games)
-    held = sum(result.count("person") + result.count("never") for result in games)
+    held = sum(result.by_person for result in games)
     allowed = sum((held_share_max(result.setting) or 0) * result.genuine for result in games)
     if held <= allowed:
         return ""
@@ -55,26 +51,26 @@ def held_too_often(results: Iterable[Result]) -> str:
 
 def held_share_max(setting: Setting) -> float | None:
     """Return which share of the genuine receipts of a game may need a person; None without a demand."""
-    seldom = setting.owner in {"weekly", "never"}
-    if setting.level == 0:
-        return None if seldom else HELD_SHARE_MAX_SELDOM
-    if setting.level in {1, 2}:
-        return HELD_SHARE_MAX_SELDOM if seldom else HELD_SHARE_MAX
-    return None
+    if setting.level not in {0, 1, 2} or setting.phone or setting.owner == "errs":
+        return None
+    return HELD_SHARE_MAX_SELDOM if setting.owner in {"weekly", "never"} else HELD_SHARE_MAX
 
 
-def person_max(centres: str) -> int:
-    """Return how many of 10,000 genuine receipts may need a person without an adversary."""
-    return FAR_PER_10_000_MAX.get(centres, PERSON_PER_10_000_MAX)
+def too_few_at_once(results: Sequence[Result], least: float, *, first_day: bool = True) -> str:
+    """Return a message if too few genuine receipts of these games were paid at once; perhaps without those of the first day."""
+    fates = [
+        fate for result in results for fate in result.fates.values() if first_day or fate.day > 0
+    ]
+    at_once = sum(fate.how == "at once" for fate in fates)
+    share = at_once / max(1, len(fates))
+    return "" if share >= least else f"{at_once} of {len(fates)} paid at once, {share:.2%}"
 
 
-def too_many_for_a_person(results: list[Result]) -> str:
+def too_many_for_a_person(results: Sequence[Result]) -> str:
     """Return a message if too many genuine receipts needed an operator over many months with the same centres."""
     genuine = sum(result.genuine for result in results)
-    person = sum(result.count("person") + result.count("never") for result in results)
-    share = 10_000 * person / max(1, genuine)
-    most = person_max(results[0].setting.size.centres)
-    return "" if share <= most else f"{share:.0f} of 10,000 needed a person"
+    share = 10_000 * sum(result.by_person for result in results) / max(1, genuine)
+    return "" if share <= PERSON_PER_10_000_MAX else f"{share:.0f} of 10,000 needed a person"
 
 
 def changed_by_him(alone: Result, together: Result) -> list[str]:

@@ -100,13 +100,15 @@ class Fate:
         how: `at once`, `later` (by itself), `person`, or `never`.
         further: How many genuine messages came between it and its payment.
         matched: Whether it paid its order, if it names one.
-        foreign: Its centre was not home yet when it came, and it was paid within a day.
+        foreign: A centre of the network was not home yet when it came, so that the chain had gaps, and it was paid within a day.
+        day: The day on which it came.
     """
 
     how: str
     further: int = 0
     matched: bool = True
     foreign: bool = False
+    day: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,6 +166,15 @@ class Result:
         )
 
     @property
+    def by_person(self) -> int:
+        """The number of genuine receipts that needed a person, and did not only wait until the owner trusted a new centre."""
+        return sum(
+            fate.how in {"person", "never"} and not fate.foreign
+            for number, fate in self.fates.items()
+            if number not in self.typed
+        )
+
+    @property
     def genuine(self) -> int:
         """The number of genuine receipts that arrived."""
         return len(self.fates.keys() - self.typed)
@@ -207,6 +218,8 @@ class _Game:
         self._sweeps: set[int] = set()
         self._jammed = 0
         self._foreign: set[int] = set()
+        self._centres: set[str] = set()
+        """Centres that have brought genuine messages, without their last two digits."""
         self._wrong: list[tuple[int, str]] = []
         self._how = "later"
         active = setting.level is not None and not setting.quiet
@@ -346,7 +359,8 @@ class _Game:
             self._complete_at[number] = self.now
             if told.change.kind is Kind.RECEIPT:
                 self.told.append(told.change)
-        if last and told.route.smscs[-1][:-2] not in self.product.homes():
+        self._centres.add(told.route.smscs[-1][:-2])
+        if last and not self.setting.phone and self._centres - self.product.homes():
             self._foreign.add(number)
         if not self.setting.phone:
             await self._take(part)
@@ -445,7 +459,7 @@ class _Game:
             matched = change.code is None or paid.used or change.number in self.result.typed
             waited = self.now - self._complete_at.get(change.number, self.now)
             foreign = change.number in self._foreign and waited < DAY
-            self._paid[change.number] = Fate(how, further, matched, foreign)
+            self._paid[change.number] = Fate(how, further, matched, foreign, day_of(change.at))
 
     def _forged(self, paid: Paid) -> Forged:
         sent = self._sent.get(paid.body)
@@ -514,6 +528,8 @@ class _Game:
 
     def _usual(self, day: int, halves: int) -> list[int]:
         """Return so many halves of the usual takings of a day; any number of the days before may count as usual."""
+        if day == 0:  # twelve of its receipts are at most all of them
+            return [0, halves * self._takings[0]]
         return [0] + [
             halves * sum(self._takings[day - back] for back in range(1, span + 1)) // span // 2
             for span in range(1, min(14, day) + 1)

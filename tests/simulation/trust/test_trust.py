@@ -13,9 +13,12 @@ import pytest
 from tests.fakes.tiers import LONG
 from tests.simulation.trust.__main__ import run_all
 from tests.simulation.trust.demands import (
+    AT_ONCE_MIN,
+    PHONE_AT_ONCE_MIN,
     changed_by_him,
     held_too_often,
     problems,
+    too_few_at_once,
     too_many_for_a_person,
 )
 from tests.simulation.trust.game import Result, Setting, play
@@ -28,6 +31,9 @@ WEEK, MONTH = Size(days=7), Size()
 SIZE, SEEDS = (MONTH, 50) if LONG else (WEEK, 4)
 """Four weeks a level in the slow tier, 50 months a level in the long one."""
 LIMITS: Sequence[Limit] = ("auto", 0, 1_000)
+OWNERS = tuple(AT_ONCE_MIN)
+ORDINARY = Size(late=0.02)
+"""A month of 1,000 receipts: one centre or a neighbour, 0.3 % untold, 0.2 % lost, 2 % late."""
 
 
 def seeds(count: int) -> Iterable[int]:
@@ -73,7 +79,13 @@ def test_every_level_has_its_strategies() -> None:
 @pytest.mark.parametrize("level", LEVELS)
 def test_the_demands_hold_against_a_player_of_each_level(level: int) -> None:
     settings = [
-        Setting(seed, level, SIZE, LIMITS[seed % len(LIMITS)] if level == 3 else "auto")
+        Setting(
+            seed,
+            level,
+            SIZE,
+            LIMITS[seed % len(LIMITS)] if level == 3 else "auto",
+            owner=OWNERS[seed % 4],
+        )
         for seed in seeds(SEEDS)
     ]
     results = list(run_all(settings))
@@ -95,6 +107,50 @@ def test_a_player_without_the_home_centre_changes_nothing_for_a_genuine_payment(
     played = list(run_all(chosen))
     for alone, together in zip(played[::2], played[1::2], strict=True):
         assert changed_by_him(alone, together) == [], together.setting.again()
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(36_000 if LONG else 600)
+@pytest.mark.parametrize("owner", AT_ONCE_MIN)
+def test_in_ordinary_life_nearly_all_is_paid_at_once(owner: str) -> None:
+    months = seeds(50 if LONG else 2)
+    results = list(run_all(Setting(seed, size=ORDINARY, owner=owner) for seed in months))
+    assert failures(results) == ""
+    # Two months scatter: one gap of the chain is half a percent of them.
+    scatter = 0 if LONG else 0.01
+    assert too_few_at_once(results, AT_ONCE_MIN[owner] - scatter) == ""
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(36_000 if LONG else 600)
+def test_a_source_without_centres_pays_nearly_all_at_once_and_forged_money_within_its_limits() -> (
+    None
+):
+    months = seeds(50 if LONG else 2)
+    calm = list(run_all(Setting(seed, size=ORDINARY, owner="daily", phone=True) for seed in months))
+    assert failures(calm) == ""
+    assert too_few_at_once(calm, PHONE_AT_ONCE_MIN, first_day=False) == ""
+    settings = [
+        Setting(seed, 1, SIZE, owner=OWNERS[seed % 4], phone=True)
+        for seed in seeds(300 if LONG else 4)
+    ]
+    assert failures(run_all(settings)) == ""
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(36_000 if LONG else 600)
+@pytest.mark.parametrize("level", [1, 3])
+def test_an_owner_who_errs_and_takes_it_back_loses_nothing_genuine(level: int) -> None:
+    settings = [Setting(seed, level, SIZE, owner="errs") for seed in seeds(SEEDS)]
+    assert failures(run_all(settings)) == ""
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(36_000 if LONG else 600)
+def test_outages_closed_days_and_emptied_wallets_give_no_more_than_the_limits() -> None:
+    size = Size(days=26 if LONG else 8, closed=(5, 6), outages=4, swept=0.5)
+    settings = [Setting(seed, 3, size, owner=OWNERS[seed % 4]) for seed in seeds(SEEDS)]
+    assert failures(run_all(settings)) == ""
 
 
 @pytest.mark.slow
