@@ -1,17 +1,19 @@
 """A command: the decorator that marks its function, the parser of its flags, and the run of its call."""
 
 import inspect
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
+from itertools import chain, islice
 from types import FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 from momo_cli import exit_codes, system
 from momo_cli.errors import Failure
 from momo_cli.flags import Output
-from momo_cli.inputs.parameters import Given
+from momo_cli.inputs.parameters import FAIL_IF_ANY, OFFSET, Given, option
 from momo_cli.show import render
-from momo_cli.show.answer import NOTHING, Answer, Call, View
+from momo_cli.show.answer import NOTHING, Answer, Call, Row, View
 from momo_cli.show.terminal import Terminal
 from momo_cli.socket.client import DEFAULT_TIMEOUT_S, Client
 
@@ -77,20 +79,29 @@ def find(module: ModuleType, name: str) -> Marked:
 def parser_of(marked: Marked) -> Callable[..., Call]:
     """Return the function that Typer reads the flags from; it returns the call to carry out."""
     signature = inspect.signature(marked.function)
-    parameters = signature.parameters
-    needed = [each for each in _GIVEN if each in parameters]
+    own = signature.parameters
+    needed = [each for each in _GIVEN if each in own]
+    added = _of_lists(own) if marked.name.endswith(" list") else {}
 
     def parse(**flags: Any) -> Call:
+        chosen = {each: flags.pop(each) for each in added}
+
         def run(client: Client, terminal: Terminal) -> Answer:
             given = {"client": client, "terminal": terminal}
-            return marked.function(**{each: given[each] for each in needed}, **flags)
+            asked = dict(flags)
+            if "offset" in chosen and "limit" in own:
+                asked["limit"] += chosen["offset"]
+            answer = marked.function(**{each: given[each] for each in needed}, **asked)
+            whole = {"limit": None, "offset": 0, "fail_if_any": False}
+            part = {**whole, **chosen}
+            return answer if part == whole else _part(answer, marked.name, **part)
 
         view = marked.view(**flags) if callable(marked.view) else marked.view
         # With --watch a pipe gets rows for programs.
         return Call(run, view, marked.read and flags.get("watch") is None)
 
     flags = []
-    for name, each in parameters.items():
+    for name, each in (*own.items(), *added.items()):
         if name not in _GIVEN:
             given: Given = each.default
             default = each.empty if given.default is ... else given.default
@@ -100,6 +111,54 @@ def parser_of(marked: Marked) -> Callable[..., Call]:
     parse.__signature__ = signature.replace(parameters=flags)  # type: ignore[attr-defined]  # inspect reads it
     parse.__annotations__ = {}  # Typer takes the annotations of the signature
     return parse
+
+
+def _part(
+    answer: Answer,
+    name: str,
+    *,
+    limit: int | None = option("At most N.", min=1),
+    offset: int = OFFSET,
+    fail_if_any: bool = FAIL_IF_ANY,
+) -> Answer:
+    """Return the part of a list that its flags ask for; these are the flags of every list without such flags of its own."""
+    if offset or limit is not None:
+        rows, document = list(answer.rows), answer.document
+        body = json.loads(document) if document else {}
+        if isinstance(body.get("data"), list):
+            document = json.dumps(
+                {**body, "data": _cut(body["data"], limit, offset)}, ensure_ascii=False
+            )
+        empty = f"There are only {len(rows)}." if rows else answer.empty
+        kept = _cut(rows, limit, offset)
+        answer = replace(answer, rows=kept, lines=(), document=document, empty=empty)
+    if not fail_if_any:
+        return answer
+    rest = iter(answer.rows)
+    first = list(islice(rest, 1))
+    rows_: Iterable[Row] = chain(first, rest) if answer.stream else [*first, *rest]
+    faults = [f"momo {name} is not empty"] if first else []
+    return replace(
+        answer,
+        rows=rows_,
+        faults=faults,
+        exit_code=exit_codes.FINDINGS if first else answer.exit_code,
+    )
+
+
+def _cut(rows: list[Any], limit: int | None, offset: int) -> list[Any]:
+    return rows[offset:][:limit]
+
+
+def _of_lists(own: Mapping[str, inspect.Parameter]) -> dict[str, inspect.Parameter]:
+    """Return the parameters of every list that a command does not have; one with pages has no offset."""
+    found = dict(inspect.signature(_part).parameters)
+    paged = {"limit", "offset"} if "page" in own else set()
+    return {
+        name: each
+        for name, each in found.items()
+        if each.kind is each.KEYWORD_ONLY and name not in {*own, *paged}
+    }
 
 
 def _trace(terminal: Terminal) -> "Trace":

@@ -281,3 +281,30 @@ def test_every_dry_run_has_its_letter() -> None:
         flags = [option.opts for option in load(name).params]
         dry = [opts for opts in flags if "--dry-run" in opts]
         assert all("-n" in opts for opts in dry), name
+
+
+def test_every_list_takes_the_same_flags() -> None:
+    wanted = {"--limit", "--offset", "--fail-if-any"}
+    for name in COMMANDS:
+        if name.endswith(" list"):
+            flags = [word for option in load(name).params for word in option.opts]
+            # `momo tx list` has pages.
+            assert wanted <= {*flags, *(["--offset"] if "--page" in flags else [])}, name
+            assert len(flags) == len(set(flags)), name
+
+
+def test_any_list_is_cut_and_fails_if_it_is_not_empty(api: FakeApi, momo: Momo) -> None:
+    keys = [{**samples.KEY, "name": name} for name in "abc"]
+    api.on("GET", Path.KEYS, ok(keys))
+    part = ("keys", "list", "--limit", "1", "--offset", "1")
+    assert momo(*part, "--fields", "name").out == "b\n"
+    assert [row["name"] for row in momo(*part, "--json").json["data"]] == ["b"]
+    assert momo(*part, "--fail-if-any").code == 6
+    assert momo("keys", "list", "--offset", "3", "--fail-if-any").code == 0
+    api.on("GET", Path.LOCAL_NOTICES, ok([samples.NOTICE]))
+    assert momo("notices", "list", "--limit", "5", "--offset", "5").out == ""
+    assert api.asked[-1].query["limit"] == "10"
+    api.on("GET", Path.TRANSACTIONS, ok([samples.PAID], pagination=samples.PAGE))
+    ran = momo("tx", "list", "--all", "--fail-if-any", "--quiet")
+    assert (ran.code, ran.out) == (6, "")
+    assert ran.err.startswith("error: momo tx list is not empty\n")
