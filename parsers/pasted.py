@@ -22,15 +22,28 @@ _LABEL: Final = re.compile(
     r"(?:(?:financial\s+)?(?:transaction|trans|txn|trx)\.?\s*)?(?:id|no|number|ref)\.?\s*[:#]\s*",
     re.ASCII | re.IGNORECASE,
 )
+_CODE_LABEL: Final = re.compile(
+    r"(?:payment\s+|order\s+)?(?:code|ref|reference)\.?\s*[:#]\s*", re.ASCII | re.IGNORECASE
+)
+_PHONE_LABEL: Final = re.compile(
+    r"(?:phone|tel|telephone|mobile|momo|number)\.?\s*(?:no\.?|number)?\s*:\s*",
+    re.ASCII | re.IGNORECASE,
+)
 _JOINT: Final = re.compile(r"[\s.-]+")
 _GROUPED: Final = re.compile(r"(?<![\d.,])\d{1,3}(?:,\d{3})+(?![\d,])", re.ASCII)
-_QUOTES: Final = "\"'"
+_BEFORE: Final = "=#\"' "
+_BEHIND: Final = "\"'. "
 _ID: Final = re.compile(r"[A-Z0-9](?:[A-Z0-9.]*[A-Z0-9])?", re.ASCII)
 
 
 def plain(text: str) -> str:
     """Return a text without invisible and bidirectional marks, with ASCII blanks, hyphens, digits and letters, trimmed."""
     return (text if text.isascii() else text.translate(_PLAIN)).strip()
+
+
+def _bare(text: str) -> str:
+    """Return a plain text without what a spreadsheet or a sentence puts around a value."""
+    return plain(text).lstrip(_BEFORE).rstrip(_BEHIND)
 
 
 def plain_id(text: str) -> str:
@@ -41,17 +54,25 @@ def plain_id(text: str) -> str:
     upper = text.strip().upper()
     if _ID.fullmatch(upper):
         return upper
-    bare = plain(text).lstrip("=\"'#").rstrip("\"'. ")
-    found = re.sub(r"\s+", "", _LABEL.sub("", bare, count=1)).lstrip("\"'#").upper()
+    found = re.sub(r"\s+", "", _LABEL.sub("", _bare(text), count=1)).lstrip(_BEFORE).upper()
     return found if _ID.fullmatch(found) else upper
 
 
 def plain_code(text: str) -> str:
     """Return a payment code in the form that is compared: upper case, without the joints that people put between its characters."""
-    return _JOINT.sub("", plain(text).strip(_QUOTES)).upper()
+    bare = _bare(text)
+    label = _CODE_LABEL.match(bare)
+    return _JOINT.sub("", bare[label.end() :].lstrip(_BEFORE) if label else bare).upper()
+
+
+def plain_phone(text: str) -> str:
+    """Return a phone number without the marks of a spreadsheet, a label and a full stop at its end."""
+    bare = _bare(text)
+    label = _PHONE_LABEL.match(bare)
+    return bare[label.end() :].lstrip(_BEFORE) if label else bare
 
 
 def plain_amount(text: str) -> str:
     """Return an amount without the marks of a spreadsheet, the commas between thousands and a full stop at its end."""
-    bare = plain(text).lstrip(f"=#{_QUOTES}").rstrip(f"{_QUOTES}. ")
+    bare = _bare(text)
     return _GROUPED.sub(lambda found: found[0].replace(",", ""), bare)

@@ -8,7 +8,7 @@ import re
 from functools import lru_cache
 from typing import Final
 
-from parsers.pasted import plain
+from parsers.pasted import plain_phone
 
 TEXT_CHARACTERS_MAX: Final = 40
 
@@ -83,7 +83,7 @@ def clear_phone_cache() -> None:
 
 @lru_cache(maxsize=1024)
 def _read_by_library(text: str) -> str | None:
-    text = plain(text)
+    text = plain_phone(text)
     # The library would also accept letters (0800-FLOWERS), extensions, and the masked digits of a receipt.
     if len(text) > TEXT_CHARACTERS_MAX or not _WRITTEN.fullmatch(text):
         return None

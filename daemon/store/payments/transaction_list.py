@@ -87,8 +87,9 @@ def search_steps(text: str, indexed: Indexed, *, in_few: bool) -> Iterator[SeqQu
     if text.lower().startswith("svc_"):
         yield _reference(text.lower())
         return
-    if _LIKE_A_NAME.fullmatch(text):
-        params = {"code": plain_code(text), "named": text, "telco_id": normalize_telco_id(text)}
+    telco_id = normalize_telco_id(text)
+    if _LIKE_A_NAME.fullmatch(text) or _LIKE_A_NAME.fullmatch(telco_id):
+        params = {"code": plain_code(text), "named": text, "telco_id": telco_id}
         yield SeqQuery(_NAMED, params)
     minor = search_index.amount_of(text)
     if minor is not None:
