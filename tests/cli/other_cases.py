@@ -257,7 +257,7 @@ OTHERS = {
     ),
     "deliveries watch": Other(
         ("deliveries", "watch"),
-        Elsewhere("cli/webhooks/test_deliveries_watch.py::test_each_end_and_each_try_in_vain_is_a_line"),
+        Elsewhere("cli/webhooks/test_deliveries.py::test_each_end_and_each_try_in_vain_is_a_line"),
         ENDLESS,
         FILTER,
         _no(E.VALIDATION_ERROR, 2, ("GET", wire.Path.DELIVERIES)),
@@ -386,7 +386,7 @@ OTHERS = {
         0,
         DOES,
         Cell(3, E.DEVICE_NOT_FOUND, api={("GET", wire.Path.LOCAL_MODEMS): ok([])}),
-        Elsewhere("cli/lines/test_modems_release.py::test_what_modem_manager_refuses_is_told"),
+        Elsewhere("cli/lines/test_modems.py::test_what_modem_manager_refuses_is_told"),
         {("GET", wire.Path.LOCAL_MODEMS): ok([samples.MODEM])},
     ),
     "messages import": Other(

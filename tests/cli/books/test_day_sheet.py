@@ -5,6 +5,7 @@ import io
 import json
 import subprocess
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -400,3 +401,22 @@ def test_a_csv_file_says_how_its_line_ends_become_plain(
     assert plain == file.read_bytes().replace(b"\r\n", b"\n")
     other = momo("data", "export", "payments", "--format", "ndjson", "-O", str(tmp_path / "x"))
     assert "CR LF" not in other.err
+
+
+@pytest.mark.parametrize(("free_mb", "code"), [(99, 2), (100, 0)])
+def test_a_file_on_the_tight_disk_of_the_shop_is_refused(
+    free_mb: int,
+    code: int,
+    api: FakeApi,
+    momo: Momo,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    api.on("GET", "/local/v1/export/payments", ok([], meta={"next": None}))
+    room = SimpleNamespace(f_bavail=free_mb, f_frsize=1_000_000)
+    monkeypatch.setattr("momo_cli.commands.books.export.os.statvfs", lambda _folder: room)
+    file = tmp_path / "payments.csv"
+    ran = momo("data", "export", "payments", "-O", str(file))
+    assert (ran.code, file.exists()) == (code, code == 0)
+    assert ("has 99 MB left, which are reserved for payments" in ran.err) is (code == 2)
+    assert len(api.asked) == (0 if code else 1)

@@ -4,13 +4,14 @@ import pathlib
 
 import pytest
 
+from daemon import wire
 from daemon.wire import ErrorCode, Path
 from momo_cli.errors import Failure
 from momo_cli.inputs.ids import ENDPOINTS, METHODS, find_match, matches_part
 from tests.cli import samples
 from tests.cli.conftest import Momo
 from tests.fakes.each import each
-from tests.fakes.fake_api import FakeApi, ok
+from tests.fakes.fake_api import FakeApi, ok, refusal
 from tests.fakes.real_shop import RealShop
 
 AMA = {**samples.METHOD_ROW, "phone_number": "+233244124567", "account_name": "Ama Mensah"}
@@ -279,3 +280,78 @@ def test_the_daemon_lists_whatever_an_id_may_be_looked_up_in(tmp_path: pathlib.P
             ran = shop.momo(*words.split(), "nobody", "--json")
             assert ran.returncode == 3, ran.stdout
             assert "matches 'nobody'" in ran.stdout
+
+
+HOOK = samples.ENDPOINT["id"]
+RULE = {**samples.RULE, "name": "rents", "position": 1}
+OTHER_RULE = {**RULE, "id": samples.RULE["id"][:-1] + "0", "name": "", "position": 2}
+
+
+@pytest.mark.parametrize("typed", [cut(samples.RULE["id"]), "Rents", "1"])
+def test_a_rule_is_known_by_its_id_its_name_or_its_number(
+    typed: str, api: FakeApi, momo: Momo
+) -> None:
+    rules = f"/v1/open-collections/endpoints/{HOOK}/rules"
+    api.on("GET", rules, ok([RULE, OTHER_RULE]))
+    api.on("PUT", f"{rules}/{RULE['id']}", ok(RULE))
+    api.on("DELETE", f"{rules}/{RULE['id']}", ok(None, deleted=True))
+    assert momo("endpoints", "rules", "update", HOOK, typed, "--no-enabled").code == 0
+    assert momo("endpoints", "rules", "remove", HOOK, typed, "-o", "id").out == f"{RULE['id']}\n"
+    assert [asked.method for asked in api.asked] == ["GET", "PUT", "GET", "DELETE"]
+
+
+def test_no_rule_goes_when_two_are_meant_or_none(api: FakeApi, momo: Momo) -> None:
+    api.on("GET", f"/v1/open-collections/endpoints/{HOOK}/rules", ok([RULE, OTHER_RULE]))
+    ran = momo("endpoints", "rules", "remove", HOOK, RULE["id"][:8])
+    assert ran.code == 2
+    assert f"'{RULE['id'][:8]}' matches 2 rules: {RULE['id']}, " in ran.err
+    ran = momo("endpoints", "rules", "remove", HOOK, "3", "--json")
+    assert (ran.code, ran.json["error"]["code"]) == (3, "RULE_NOT_FOUND")
+    assert ran.json["error"]["next"] == [f"momo endpoints rules list {HOOK}"]
+    assert {asked.method for asked in api.asked} == {"GET"}
+
+
+def test_a_notice_is_seen_by_a_part_of_its_id_also_when_it_was_seen_before(
+    api: FakeApi, momo: Momo
+) -> None:
+    notice = samples.NOTICE["id"]
+    api.on("GET", Path.LOCAL_NOTICES, ok([samples.NOTICE]))
+    api.on("POST", Path.LOCAL_NOTICES_SEEN, ok({"seen": 1}))
+    assert momo("notices", "seen", cut(notice)).code == 0
+    assert api.asked[0].query == {"all": "1", "limit": "500", "offset": "0"}
+    assert api.asked[-1].body == {"id": notice}
+    ran = momo("notices", "seen", "nobody", "--json")
+    assert (ran.code, ran.json["error"]["code"]) == (3, "NOTICE_NOT_FOUND")
+
+
+COMMANDS = [["today"], ["report", "--yesterday"], ["tx", "list"], ["review", "list"]]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_mistyped_branch_is_not_found(command: list[str], api: FakeApi, momo: Momo) -> None:
+    api.on("GET", wire.Path.LOCAL_HUB, ok([samples.BRANCH]))
+    ran = momo(*command, "--branch", "kumsi")
+    assert (ran.code, ran.out) == (3, "")
+    assert [line.strip() for line in ran.err.splitlines()] == [
+        "error: there is no branch 'kumsi'; did you mean 'kumasi'?  [BRANCH_NOT_FOUND]",
+        "next:  momo hub status",
+    ]
+    assert [one.path for one in api.asked] == [wire.Path.LOCAL_HUB]
+    assert "; the branches are: kumasi" in momo(*command, "--branch", "zzz").err
+
+
+def test_a_script_gets_the_code_of_a_branch_that_is_not_there(api: FakeApi, momo: Momo) -> None:
+    api.on("GET", wire.Path.LOCAL_HUB, ok([]))
+    ran = momo("today", "--branch", "kumasi", "--json")
+    assert (ran.json["error"]["code"], ran.json["exit_code"]) == ("BRANCH_NOT_FOUND", 3)
+    assert "no branch has joined yet" in ran.json["error"]["message"]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_shop_that_is_no_hub_has_no_branches(
+    command: list[str], api: FakeApi, momo: Momo
+) -> None:
+    api.on("GET", wire.Path.LOCAL_HUB, refusal(409, "NOT_A_HUB"))
+    ran = momo(*command, "--branch", "kumasi")
+    assert (ran.code, ran.out) == (5, "")
+    assert "this shop is not a hub and has no branches: leave --branch out" in ran.err

@@ -1,5 +1,6 @@
 """Long tables: drawn block by block, through a pager on a terminal that is too small."""
 
+import io
 import os
 import pty
 from collections.abc import Iterator
@@ -13,6 +14,7 @@ import pytest
 from momo_cli.flags import Flags, Output
 from momo_cli.show import table
 from momo_cli.show.answer import Answer, Field, Head, View
+from momo_cli.show.batch import progress, progress_line
 from momo_cli.show.render import pager_command, show_paged
 from momo_cli.show.terminal import Terminal, open_terminal
 from tests.cli.conftest import Shop
@@ -112,3 +114,71 @@ def test_long_list_goes_through_the_pager(terminal: Terminal) -> None:
 
 def test_leaving_the_pager_ends_the_list_quietly(terminal: Terminal) -> None:
     assert shown(terminal, "head -n 1", 100_000) == "0\n"
+
+
+class Screen(io.StringIO):
+    """A terminal that keeps the text written to it."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.fixture
+def terminal_progress(shop: Shop) -> Terminal:
+    flags = Flags(output=Output.TABLE)
+    return replace(
+        open_terminal(flags, {**shop.environ, "TERM": "xterm"}), stderr=Screen(), symbols=True
+    )
+
+
+def run(terminal_progress: Terminal) -> str:
+    with progress(terminal_progress, "Sending", 4) as step:
+        for done in (1, 2, 3, 4):
+            step(done)
+    assert isinstance(terminal_progress.stderr, io.StringIO)
+    return terminal_progress.stderr.getvalue()
+
+
+def test_line_rewrites_itself_and_is_gone_at_the_end(terminal_progress: Terminal) -> None:
+    shown = run(terminal_progress)
+    assert "\r\x1b[KSending  0 of 4  " + "─" * 24 in shown
+    assert shown.endswith("Sending  4 of 4  " + "━" * 24 + "\r\x1b[K")
+    assert "\n" not in shown
+
+
+def test_what_is_said_meanwhile_stands_on_a_line_of_its_own(terminal_progress: Terminal) -> None:
+    with progress(terminal_progress, "Sending", 4) as step:
+        terminal_progress.note("warning: it is paused")
+        terminal_progress.note("and another")
+        step(4)
+    assert isinstance(terminal_progress.stderr, io.StringIO)
+    shown = terminal_progress.stderr.getvalue()
+    assert "─\r\x1b[Kwarning: it is paused\nand another\n\r\x1b[KSending  4 of 4" in shown
+    terminal_progress.note("done")
+    assert terminal_progress.stderr.getvalue().endswith("\r\x1b[Kdone\n")
+
+
+def test_ascii_where_the_locale_is(terminal_progress: Terminal) -> None:
+    assert progress_line(replace(terminal_progress, symbols=False), "Sending", 1, 2) == (
+        "Sending  1 of 2  ############------------"
+    )
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        {"stderr": io.StringIO()},
+        {"flags": Flags(quiet=True, output=Output.TABLE)},
+        {"output": Output.NDJSON, "on_screen": True},
+    ],
+    ids=["pipe", "quiet", "rows on the same screen"],
+)
+def test_nothing_where_it_would_be_in_the_way(
+    terminal_progress: Terminal, told: dict[str, object]
+) -> None:
+    assert run(replace(terminal_progress, **told)) == ""  # type: ignore[arg-type]  # fields by name
+
+
+def test_nothing_on_a_terminal_that_cannot_go_back(shop: Shop) -> None:
+    dumb = open_terminal(Flags(output=Output.TABLE), {**shop.environ, "TERM": "dumb"})
+    assert run(replace(dumb, stderr=Screen())) == ""
