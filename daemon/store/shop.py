@@ -1,5 +1,7 @@
 """The one shop of this database."""
 
+from msgspec.structs import asdict
+
 from daemon.core.model import Shop
 from daemon.store.engine import Reader, Tx
 
@@ -14,13 +16,7 @@ def add(tx: Tx, shop: Shop) -> None:
     tx.run(
         "INSERT INTO shop (id, name, timezone, owner_email, account_key, created_at) "
         "VALUES (1, :name, :timezone, :owner_email, :account_key, :created_at)",
-        {
-            "name": shop.name,
-            "timezone": shop.timezone,
-            "owner_email": shop.owner_email,
-            "account_key": shop.account_key,
-            "created_at": shop.created_at,
-        },
+        asdict(shop),
     )
 
 

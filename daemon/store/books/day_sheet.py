@@ -91,16 +91,9 @@ WITH money AS (
 
 
 def sums(reader: Reader, period: Period) -> list[WalletSums]:
-    """Return the totals of the payments by wallet, currency and kind."""
-    rows = reader.all(
-        f"{_money(period)} SELECT p.sim_key, p.provider, p.currency, {_KIND} AS became, {_SUMMED} "
-        "GROUP BY p.sim_key, p.provider, p.currency, became",
-        period.params(),
-    )
-    # PostgreSQL's SUM of integers is a numeric.
-    return [
-        WalletSums(row[0], row[1], row[2], MoneyKind(row[3]), *map(int, row[4:])) for row in rows
-    ]
+    """Return the totals of the payments by wallet, currency and kind: those of one bucket, which is the whole period."""
+    size = max(1, period.until - period.since)
+    return [one for _, one in sums_by_time(reader, period, size=size, offset=-period.since)]
 
 
 def sums_by_time(
@@ -110,6 +103,7 @@ def sums_by_time(
 
     One pass over the payments of the period is enough for its sheet and its money by hour.
     """
+    # PostgreSQL's SUM of integers is a numeric.
     rows = reader.all(
         f"{_money(period)} SELECT (x.at + :offset) / :size AS bucket, p.sim_key, p.provider, p.currency, {_KIND} AS became, {_SUMMED} "
         "GROUP BY bucket, p.sim_key, p.provider, p.currency, became "

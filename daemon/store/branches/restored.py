@@ -12,7 +12,6 @@ from daemon.core.branches.facts import EPOCH, KEYS, MESSAGE, MODELS, TABLES
 from daemon.core.limits import DAY_US
 from daemon.store.branches.branches import Numbers
 from daemon.store.engine import Reader, Tx
-from daemon.store.rows import number
 from parsers.svc_code import HUB_FIRST
 
 _ROWS_AT_ONCE: Final = 250
@@ -62,8 +61,18 @@ def store(
         # The text of a message is only here; its copy has none.
         changed = ", ".join(f"{n} = excluded.{n}" for n in given if n not in (key, "body"))
         tx.insert_rows(name, given, piece, f"ON CONFLICT ({key}) DO UPDATE SET {changed}")
-    if kind == "transaction":
-        _reserve_codes(tx, wanted, rest_us)
+    for row in wanted if kind == "transaction" else ():
+        if row["svc_code"] is not None and row["expires_at"] is not None:
+            tx.run(
+                "INSERT INTO svc_codes (mode, code, transaction_seq, free_at) "
+                "VALUES (:mode, :code, (SELECT seq FROM transactions WHERE id = :id), :free_at) ON CONFLICT (mode, code) DO NOTHING",
+                {
+                    "mode": row["mode"],
+                    "code": row["svc_code"],
+                    "id": row["id"],
+                    "free_at": row["expires_at"] + rest_us,
+                },
+            )
 
 
 def _with_own_ids(row: Mapping[str, Any], taking: Taking) -> dict[str, Any]:
@@ -169,21 +178,6 @@ def settle_standings(tx: Tx) -> list[str]:
     return tx.column(
         f"SELECT id FROM payments WHERE {_STANDING} IS NULL AND branch_id IS NULL ORDER BY seq"
     )
-
-
-def _reserve_codes(tx: Tx, rows: Sequence[Mapping[str, Any]], rest_us: int) -> None:
-    for row in rows:
-        if row["svc_code"] is not None and row["expires_at"] is not None:
-            tx.run(
-                "INSERT INTO svc_codes (mode, code, transaction_seq, free_at) "
-                f"VALUES (:mode, :code, {number('transactions', ':id')}, :free_at) ON CONFLICT (mode, code) DO NOTHING",
-                {
-                    "mode": row["mode"],
-                    "code": row["svc_code"],
-                    "id": row["id"],
-                    "free_at": row["expires_at"] + rest_us,
-                },
-            )
 
 
 def method_ids(reader: Reader) -> list[str]:

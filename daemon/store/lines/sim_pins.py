@@ -1,6 +1,7 @@
 """Sealed SIM PINs with the outcome of their last try, and the SIMs that are locked now."""
 
 from msgspec import Struct
+from msgspec.structs import asdict
 
 from daemon.store.engine import Reader, Tx
 
@@ -77,16 +78,10 @@ def lock(tx: Tx, sim: PinnedSim, now: int) -> None:
     """Record that the SIM in a slot is locked."""
     tx.run(
         "INSERT INTO locked_sims (device_id, slot_index, owner, wants, since) "
-        "VALUES (:device_id, :slot, :owner, :wants, :now) "
+        "VALUES (:device_id, :slot_index, :owner, :wants, :now) "
         "ON CONFLICT (device_id, slot_index) DO UPDATE SET owner = excluded.owner, wants = excluded.wants, "
         "since = excluded.since",
-        {
-            "device_id": sim.device_id,
-            "slot": sim.slot_index,
-            "owner": sim.owner,
-            "wants": sim.wants,
-            "now": now,
-        },
+        {**asdict(sim), "now": now},
     )
 
 

@@ -3,6 +3,7 @@
 When the owner has had a notice about missing parts, `reasons` of the message holds `parts_missing`.
 """
 
+import contextlib
 import json
 from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
@@ -206,21 +207,16 @@ def parts_like(
     """
     if sha256 and has_part(reader, key["sim_key"], sha256):
         return None
-    conditions = Conditions(params=dict(key))
-    conditions.always(
-        "m.sim_key = :sim_key AND m.sender = :sender AND m.reference_width = :width AND m.reference = :reference "
-        "AND m.parts_total = :total AND m.imported = :imported AND m.branch_id IS NULL"
-    )
-    if sent_at is not None:
-        conditions.always("(m.sent_at IS NULL OR m.sent_at BETWEEN :earliest AND :latest)")
     rows = reader.all(
         "SELECT m.id, p.position, p.pdu, p.pdu_text, p.sent_at, p.received_at, m.state = 'incomplete' AND m.body IS NULL "
-        f"FROM messages m JOIN sms_parts p ON p.message_seq = m.seq WHERE {conditions.where} "
-        "AND (m.smsc = :smsc OR (CAST(:smsc AS TEXT) IS NULL AND m.smsc IS NULL) "
+        "FROM messages m JOIN sms_parts p ON p.message_seq = m.seq WHERE m.sim_key = :sim_key AND m.sender = :sender "
+        "AND m.reference_width = :width AND m.reference = :reference AND m.parts_total = :total AND m.imported = :imported "
+        "AND m.branch_id IS NULL AND (m.smsc = :smsc OR (CAST(:smsc AS TEXT) IS NULL AND m.smsc IS NULL) "
         "OR EXISTS (SELECT 1 FROM json_each(:homes) WHERE LTRIM(m.smsc, '+') LIKE (value ->> 0))) "
+        "AND (CAST(:sent_at AS BIGINT) IS NULL OR m.sent_at IS NULL OR m.sent_at BETWEEN :earliest AND :latest) "
         "ORDER BY COALESCE(ABS(p.sent_at - :sent_at), 0), p.seq LIMIT :limit",
         {
-            **conditions.params,
+            **key,
             "smsc": smsc,
             "homes": _patterns(homes),
             "sent_at": sent_at,
@@ -236,18 +232,6 @@ def _stored_part(row: tuple[Any, ...]) -> PartRow:
     message_id, position, octets, text, sent_at, received_at, is_open = row
     pdu = _as_pdu(octets, text)
     return PartRow(message_id, position, pdu, sent_at, received_at, bool(is_open))
-
-
-def _as_octets(pdu: str) -> tuple[bytes | None, str | None]:
-    """Return the columns `pdu` and `pdu_text` for a phone's PDU: hex takes half the space as octets.
-
-    Anything else is stored as it is, for the operator.
-    """
-    try:
-        octets = bytes.fromhex(pdu)
-    except ValueError:
-        return None, pdu
-    return (octets, None) if _as_pdu(octets, None) == pdu else (None, pdu)
 
 
 def _as_pdu(octets: bytes | None, text: str | None) -> str:
@@ -437,7 +421,11 @@ def put_text(tx: Tx, message_id: str, body: str) -> None:
 
 def add_part(tx: Tx, part: dict[str, Any]) -> None:
     """Store one part, with `pdu` as the phone gave it and `sha256` in hex; its `message_id` and `sim_key` must exist."""
-    octets, text = _as_octets(part["pdu"])
+    # Hex takes half the space as octets. Anything else is stored as it is, for the operator.
+    octets, text = None, part["pdu"]
+    with contextlib.suppress(ValueError):
+        if _as_pdu(given := bytes.fromhex(text), None) == text:
+            octets, text = given, None
     tx.run(
         "INSERT INTO sms_parts (sim, sha256, pdu, pdu_text, message_seq, position, sent_at, storage, slot, received_at, "
         "synthesised) VALUES ("

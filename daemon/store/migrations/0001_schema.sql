@@ -1,7 +1,7 @@
 -- The schema. Times are microseconds since 1970 in UTC, amounts are minor units, ids are text.
 -- `seq` numbers the rows of a table in the order in which they were written; a column such as `message_seq` names a row by it.
 -- A column of text says in the comment of its line what an operator sees of it: `public`, `masked` or `hidden`; and, unless it
--- is public, what happens to it when a payer is forgotten (docs/contributing/architecture.md): `erased VALUE` (also when the row is too
+-- is public, what happens to it when a payer is forgotten (daemon/store/upkeep/payer_data.py): `erased VALUE` (also when the row is too
 -- old), `forgotten VALUE`, `cleaned` of the payer's number and names, `own` (by a function for it), or `kept`.
 -- A check compares with OR: for a list of more than two, SQLite makes a temporary table at each INSERT.
 

@@ -106,13 +106,9 @@ def schema(sql: str) -> list[str]:
             made.append(statement)
     if set(renamed.values()) & _SEARCHED.keys():
         later += _SEARCH  # the table made anew has no such index yet
-    return [*made, *(_with_new_names(statement, renamed) for statement in later)]
-
-
-def _with_new_names(statement: str, renamed: dict[str, str]) -> str:
     for old, new in renamed.items():
-        statement = re.sub(rf"\b{old}\b", new, statement)
-    return statement
+        later = [re.sub(rf"\b{old}\b", new, statement) for statement in later]
+    return [*made, *later]
 
 
 @lru_cache(maxsize=4096)

@@ -230,14 +230,10 @@ def verify_copy(path: Path) -> Copy:
         with contextlib.closing(sqlite3.connect(file_uri(path, "immutable=1"), uri=True)) as base:
             return _verified(base, path)
     except sqlite3.Error as error:
-        if _cannot_be_read(error):
+        # The file may be sound; a table that is not there (`SQLITE_ERROR`) is one of another program.
+        if not migrate.is_damage(error) and error.sqlite_errorcode != sqlite3.SQLITE_ERROR:
             raise BackupBad(f"{path} cannot be read now: {error}") from error
         raise BackupBad(f"{path} is not a sound database: {error}") from error
-
-
-def _cannot_be_read(error: sqlite3.Error) -> bool:
-    """Return whether the file may be sound; a table that is not there (`SQLITE_ERROR`) is one of another program."""
-    return not migrate.is_damage(error) and error.sqlite_errorcode != sqlite3.SQLITE_ERROR
 
 
 def _verified(base: sqlite3.Connection, path: Path) -> Copy:
@@ -584,8 +580,7 @@ def _take_away(base: sqlite3.Connection, old: Path) -> dict[str, Any]:
         base.execute(statement)
     earlier = base.execute(_EARLIER).fetchall()
     base.execute("COMMIT")
-    return {"still_off": _as_json(off), "earlier": _as_json(earlier)}
-
-
-def _as_json(found: list[tuple[str, str]]) -> list[dict[str, str]]:
-    return [{"what": what, "name": name} for what, name in dict.fromkeys(found)]
+    return {
+        key: [{"what": what, "name": name} for what, name in dict.fromkeys(found)]
+        for key, found in (("still_off", off), ("earlier", earlier))
+    }

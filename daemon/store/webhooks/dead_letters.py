@@ -197,25 +197,28 @@ class DeadLetterGroup(Struct, frozen=True):
 
 def groups(reader: Reader, mode: Mode) -> list[DeadLetterGroup]:
     """Return the open dead letters of a mode by kind, the newest failure first."""
-    rows = reader.all(
-        "SELECT endpoint_id, reason, COALESCE(error_code, ''), COALESCE(last_status_code, 0), "
-        "CASE WHEN clock_waits >= :given_up THEN 1 ELSE 0 END, COUNT(*), MIN(failed_at), MAX(seq) FROM dead_letters "
+    rows = reader.joined(
+        "SELECT g.endpoint_id, g.reason, g.error_code, g.status_code, g.clock, g.count, g.since, l.*, e.* FROM ("
+        "SELECT endpoint_id, reason, COALESCE(error_code, '') AS error_code, COALESCE(last_status_code, 0) AS status_code, "
+        "CASE WHEN clock_waits >= :given_up THEN 1 ELSE 0 END AS clock, COUNT(*) AS count, MIN(failed_at) AS since, "
+        "MAX(failed_at) AS latest, MAX(seq) AS seq FROM dead_letters "
         "WHERE replayed_at IS NULL AND resolved_at IS NULL AND dismissed_at IS NULL AND mode = :mode "
-        "GROUP BY 1, 2, 3, 4, 5 ORDER BY MAX(failed_at) DESC, MAX(seq) DESC",
+        "GROUP BY 1, 2, 3, 4, 5) g JOIN dead_letters l ON l.seq = g.seq JOIN deliveries d ON d.id = l.delivery_id "
+        "JOIN endpoints e ON e.seq = d.endpoint_seq ORDER BY g.latest DESC, g.seq DESC",
         {"mode": mode, "given_up": CLOCK_WAITS_MAX},
+        l=DeadLetter,
+        e=Endpoint,
     )
-    found = []
-    for endpoint_id, reason, error_code, status_code, clock, count, since, seq in rows:
-        ((letter, endpoint),) = reader.joined(
-            "SELECT l.*, e.* FROM dead_letters l JOIN deliveries d ON d.id = l.delivery_id "
-            "JOIN endpoints e ON e.seq = d.endpoint_seq WHERE l.seq = :seq",
-            {"seq": seq},
-            l=DeadLetter,
-            e=Endpoint,
+    return [
+        DeadLetterGroup(
+            DeadLetterCause(endpoint_id, reason, error_code, int(status_code), bool(clock)),
+            int(count),
+            int(since),
+            letter,
+            endpoint,
         )
-        kind = DeadLetterCause(endpoint_id, reason, error_code, int(status_code), bool(clock))
-        found.append(DeadLetterGroup(kind, int(count), int(since), letter, endpoint))
-    return found
+        for endpoint_id, reason, error_code, status_code, clock, count, since, letter, endpoint in rows
+    ]
 
 
 def of_kind(
