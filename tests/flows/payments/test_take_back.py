@@ -12,6 +12,9 @@ from daemon.core.limits import DAY_US, DECISION_TAKEN_BACK_US
 from daemon.core.model import Event, Review
 from daemon.flows.payments import cancel_expire, review, settlement
 from daemon.flows.webhooks import replay
+from daemon.steps.settle import Holding, add_holder
+from daemon.store.engine import Tx
+from daemon.store.payments import payments, reviews, transactions
 from daemon.wire import ErrorCode, MessageState, SettlementKind, TransactionStatus
 from tests.fakes.answers import decided
 from tests.fakes.receipts import mtn
@@ -148,6 +151,27 @@ async def test_a_replay_sends_a_second_verification_that_the_endpoint_did_not_ge
     assert await _replayed(shop) == {"new": 1}
     forwarded = await sent(shop, "transaction.forwarded")
     assert len({body["webhook_id"] for body in forwarded}) == 2
+
+
+async def test_a_payment_that_becomes_a_sale_of_its_own_after_that_is_told_again(
+    shop: FakeShop,
+) -> None:
+    request, held = await of_another_payer(shop)
+    await approve(shop, held.id)
+    await undo(shop, held.id)
+    now = shop.clock.now_us()
+
+    def keep(tx: Tx) -> None:
+        """Do what an approval does when another payment has paid the order meanwhile."""
+        reviews.close(tx, held.id, "approved", by=OWNER.name, now=now)
+        transactions.release(tx, request.id)
+        payments.set_standing(tx, held.payment_id or "", "open")
+        payment = payments.get(tx, held.payment_id or "")
+        assert payment is not None
+        add_holder(tx, shop.env.outbox, payment, Holding(), now)
+
+    await shop.env.store.write(keep)
+    assert len(await sent(shop, "transaction.forwarded")) == 2
 
 
 async def test_a_payment_kept_without_an_order_is_free_again(shop: FakeShop) -> None:
