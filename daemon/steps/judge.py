@@ -385,12 +385,17 @@ class Line:
             row = replace(row, before=entry.before, began_at=entry.time, grew_at=now, messages=row.messages + 1)  # fmt: skip
             balances.put_row(tx, row)
         else:
-            number = balances.add_row(tx, chain, entry, now)
+            # What was stamped before the proof is no rival of what the wallet showed.
+            late = self._is_before_proof(entry)
+            number = balances.add_row(tx, chain, entry, now, lapsed=late)
             entry = replace(entry, row=number, position=0, opens=True)
-            self.state = replace(self.state, live_rows=self.state.live_rows + 1)
+            self.state = replace(self.state, live_rows=self.state.live_rows + (not late))
         self._pay(entry, self.state, joins=False)
         if ends and starts and starts[0].number != ends[0].number:
             self._join_rows(row, starts[0])
+
+    def _is_before_proof(self, entry: ChainEntry) -> bool:
+        return entry.time < self.state.proved_at - line_trust.REORDERED_US
 
     def _join_rows(self, first: Row, second: Row) -> None:
         tx = self.context.tx
@@ -673,11 +678,11 @@ class Line:
                 self._pay(entry, self.state, joins=True, free=free)
 
     def accept_row(self, row: Row) -> None:
-        """Accept a row that a person approved; one that is no rival any more stays beside the chain."""
-        if not row.lapsed:
+        """Accept a row that a person approved; one that is no rival any more, or from before a proof, stays beside the chain."""
+        entries = balances.of_row(self.context.tx, row)
+        if not row.lapsed and not self._is_before_proof(entries[-1]):
             self.win(row, Why.PERSON)
             return
-        entries = balances.of_row(self.context.tx, row)
         self.drop_row(row)
         for entry in entries:
             self.accept_aside(entry, Why.PERSON)
@@ -953,7 +958,9 @@ def _accept_doubtful(line: Line, entry: ChainEntry) -> None:
     """Accept a doubtful message that a person approved; its centre becomes home if its balance joins."""
     was_foreign = entry.why is Why.FOREIGN
     joins = line.state.balance is None or entry.before == line.state.balance
-    if entry.before is not None and (joins or entry.time > line.state.sent_at):
+    if entry.before is not None and (
+        joins or entry.time > max(line.state.sent_at, line.state.proved_at)
+    ):
         if not joins:
             line.state = line_trust.taken_over(line.state, line.context.now, proved=True)
         line.append(entry, Why.PERSON)

@@ -169,12 +169,14 @@ def without_review(reader: Reader, chain: Chain) -> list[ChainEntry]:
 # --- rows beside the chain -------------------------------------------------------------------------
 
 
-def add_row(tx: Tx, chain: Chain, entry: ChainEntry, now: int) -> int:
-    """Open a row with a message; return its number."""
+def add_row(tx: Tx, chain: Chain, entry: ChainEntry, now: int, *, lapsed: bool) -> int:
+    """Open a row with a message, which is a rival unless it is `lapsed`; return its number."""
     return tx.add(
         "INSERT INTO line_rows (sim_seq, provider, before_minor, after_minor, began_at, grew_at, messages, lapsed) "
-        "VALUES ((SELECT seq FROM sims WHERE sim_key = :sim_key), :provider, :before, :after, :at, :now, 1, 0)",
-        chain.params(before=entry.before, after=entry.after, at=entry.time, now=now),
+        "VALUES ((SELECT seq FROM sims WHERE sim_key = :sim_key), :provider, :before, :after, :at, :now, 1, :lapsed)",
+        chain.params(
+            before=entry.before, after=entry.after, at=entry.time, now=now, lapsed=int(lapsed)
+        ),
     )
 
 

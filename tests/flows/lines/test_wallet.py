@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from daemon.core.access.callers import CallerKind
 from daemon.core.errors import Refusal
 from daemon.core.model import Event, Review, Transaction
+from daemon.flows.lines.smscs import trust_message
 from daemon.flows.lines.wallet import say_balance
 from daemon.modem.codec.pdu_encode import encode_deliver
 from daemon.runtime.config import Config, Trust
@@ -231,6 +232,23 @@ async def test_doubtful_messages_fill_an_older_gap_that_they_fit_from_both_sides
     assert (proof.question, outcomes(proof)) == (None, ["paid"])
     assert await status(shop, order) is TransactionStatus.SUCCESS
     assert (await shop.says(93_100)).question is None
+
+
+async def test_an_older_message_that_a_person_accepts_does_not_move_a_proved_balance(
+    shop: FakeShop,
+) -> None:
+    assert await say(shop, 1, 500, 70_000, smsc=FOREIGN) is HELD
+    assert await say(shop, 2, 500, 60_000, smsc=FOREIGN) is HELD
+    shop.clock.advance(3_600)
+    await shop.says(90_000)
+    [older] = await shop.values("SELECT id FROM messages WHERE body LIKE '%93214500001%'")
+    where = shop.source.device_id, shop.source.slot_index
+    await trust_message(shop.env, OWNER, *where, older)
+    assert len(await shop.payments()) == 1
+    assert await say(shop, 3, 500, 90_500) is PAID
+    assert await shop.values("SELECT live_rows FROM line_trust") == [0], (
+        "what came before is no rival"
+    )
 
 
 async def test_a_centre_is_home_after_five_messages_on_two_days_that_proofs_confirmed(

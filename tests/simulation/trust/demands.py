@@ -16,7 +16,7 @@ AT_ONCE_MIN: Final = {"asked": 0.995, "daily": 0.995, "weekly": 0.985, "never": 
 PHONE_AT_ONCE_MIN: Final = 0.995
 """The same at a source without service centres, after the first day, which has a limit of GHS 1,000."""
 PERSON_PER_10_000_MAX: Final = 50
-"""Without an adversary. What waits until the owner trusts a far centre, for a day at most, comes on top."""
+"""Without an adversary. What waits on a day on which the owner has to trust a far centre, for a day at most, comes on top."""
 
 
 def problems(result: Result) -> list[str]:

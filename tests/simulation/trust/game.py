@@ -100,7 +100,7 @@ class Fate:
         how: `at once`, `later` (by itself), `person`, or `never`.
         further: How many genuine messages came between it and its payment.
         matched: Whether it paid its order, if it names one.
-        foreign: A centre of the network was not home yet when it came, so that the chain had gaps, and it was paid within a day.
+        foreign: On its day a centre of the network was not home yet, so that gaps used the day's limit up; it was paid within a day.
         day: The day on which it came.
     """
 
@@ -218,6 +218,7 @@ class _Game:
         self._sweeps: set[int] = set()
         self._jammed = 0
         self._foreign: set[int] = set()
+        self._foreign_day = -1
         self._centres: set[str] = set()
         """Centres that have brought genuine messages, without their last two digits."""
         self._wrong: list[tuple[int, str]] = []
@@ -360,7 +361,9 @@ class _Game:
             if told.change.kind is Kind.RECEIPT:
                 self.told.append(told.change)
         self._centres.add(told.route.smscs[-1][:-2])
-        if last and not self.setting.phone and self._centres - self.product.homes():
+        if not self.setting.phone and self._centres - self.product.homes():
+            self._foreign_day = day_of(self.now)
+        if last and self._foreign_day == day_of(self.now):
             self._foreign.add(number)
         if not self.setting.phone:
             await self._take(part)
