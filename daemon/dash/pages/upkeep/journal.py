@@ -8,7 +8,7 @@ from daemon.core.json_values import dump, timestamp
 from daemon.core.model import Event
 from daemon.dash.parts import listing
 from daemon.dash.parts.listing import Choice
-from daemon.dash.parts.message_text import actor_name
+from daemon.dash.parts.message_text import actor_name, visible
 from daemon.dash.web.visit import Download, Shown, Visit
 from daemon.store import journal
 from daemon.store.access import users
@@ -31,6 +31,19 @@ CHOICES: Final = (
     Choice("thing", tuple(THINGS)),
 )
 _DAEMON: Final = "momo"
+SUBJECTS: Final = (
+    "name",
+    "user",
+    "key",
+    "url",
+    "amount",
+    "expected_amount",
+    "code",
+    "file",
+    "number",
+    "what",
+)
+"""The facts that an entry can be about, the most telling first; the others are details."""
 
 
 async def show(visit: Visit) -> Shown | Download:
@@ -55,15 +68,27 @@ async def show(visit: Visit) -> Shown | Download:
     last = rows[-1].seq if more else None
 
     def what(event: Event) -> str:
-        """Return an entry in words; its type if there are none."""
-        key = f"event_{event.type.replace('.', '_')}"
-        return visit.words(key) if visit.words.has(key) else event.type
+        """Return an entry as a sentence, with what it is about; its type if there are no words."""
+        key, found = f"event_{event.type.replace('.', '_')}", facts(event.data, None)
+        words = visit.words(key) if visit.words.has(key) else event.type
+        about = next((found[name] for name in SUBJECTS if isinstance(found.get(name), str)), "")
+        if about and about in (found.get("amount"), found.get("expected_amount")):
+            about = visit.money_text(about, str(found.get("currency") or "GHS"))
+        return f"{words}: {visible(about)}" if about else words
 
     def who(actor: str | None) -> str:
         return actor_name(visit, actor)
 
     return await LIST.answer(
-        visit, asked, rows, last, details=_details, who=who, what=what, names=names
+        visit,
+        asked,
+        rows,
+        last,
+        details=_details,
+        reference=reference_of,
+        who=who,
+        what=what,
+        names=names,
     )
 
 
