@@ -170,9 +170,7 @@ def settings_or_default(system: System) -> Config:
 
 def too_open(name: str, path: Path, *, how: str, now: int, wanted: int) -> Check:
     """Return the failed check of a file or folder that other users may use, with the mode that it should have."""
-    return failed(
-        name, f"other users may {how} {path} (mode {now:04o})", f"chmod {wanted:o} {path}", remedy=chmod(path, wanted),
-    )  # fmt: skip
+    return failed(name, f"other users may {how} {path} (mode {now:04o})", f"chmod {wanted:o} {path}", remedy=chmod(path, wanted))  # fmt: skip
 
 
 def has_shop(system: System) -> bool:

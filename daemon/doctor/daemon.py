@@ -36,9 +36,7 @@ def daemon_checks(system: System) -> Iterator[Check]:
     """Check the daemon, the shop and the settings."""
     running = system.running
     if running is None:
-        yield warned(
-            "daemon.running", "the daemon does not run: SMS wait on the SIMs, and webhooks are not sent", "momo daemon start",
-        )  # fmt: skip
+        yield warned("daemon.running", "the daemon does not run: SMS wait on the SIMs, and webhooks are not sent", "momo daemon start")  # fmt: skip
     else:
         where = f", API on {running.http}" if running.http else ""
         yield passed("daemon.running", f"runs as PID {system.pid}, momo {running.version}{where}")
@@ -63,10 +61,8 @@ def upgrade_checks(system: System) -> Iterator[Check]:
     if running is None:
         yield skipped("upgrade.daemon", "the daemon does not run", "momo daemon start")
     elif running.version != system.version:
-        yield warned(
-            "upgrade.daemon", f"momo {system.version} is installed, but {running.version} still runs",
-            "momo daemon stop, then momo daemon start",
-        )  # fmt: skip
+        yield warned("upgrade.daemon", f"momo {system.version} is installed, but {running.version} still runs",
+            "momo daemon stop, then momo daemon start")  # fmt: skip
     else:
         yield passed("upgrade.daemon", f"momo {system.version} is installed and runs")
 
@@ -78,10 +74,8 @@ def _schema(reader: Reader) -> Iterator[Check]:
         yield failed("upgrade.schema", str(error), "momo daemon upgrade-check")
         return
     if has < known:
-        yield warned(
-            "upgrade.schema", f"the database has schema {has}, this momo has {known}: the next start upgrades it, after a backup",
-            "momo daemon stop, then momo daemon start",
-        )  # fmt: skip
+        yield warned("upgrade.schema", f"the database has schema {has}, this momo has {known}: the next start upgrades it, after a backup",
+            "momo daemon stop, then momo daemon start")  # fmt: skip
     else:
         yield passed("upgrade.schema", f"schema {has}, the schema of this momo")
 
@@ -91,10 +85,8 @@ def service_checks(system: System) -> Iterator[Check]:
     yield _awake(system)
     found = installed_units(system, "service")
     if not found:
-        yield warned(
-            "service.installed", "no service is installed: after a power cut you must start momo yourself",
-            "momo daemon install",
-        )  # fmt: skip
+        yield warned("service.installed", "no service is installed: after a power cut you must start momo yourself",
+            "momo daemon install")  # fmt: skip
         return
     names = ", ".join(str(path) for path, _ in found)
     yield passed("service.installed", f"installed: {names}")
@@ -116,22 +108,16 @@ def _awake(system: System) -> Check:
     why = running.awake.why
     match running.awake.hold:
         case AwakeState.OFF:
-            return skipped(
-                name, "the machine may go to sleep; while it sleeps, no payment is read",
-                "momo config set power.keep_awake plugged",
-            )  # fmt: skip
+            return skipped(name, "the machine may go to sleep; while it sleeps, no payment is read",
+                "momo config set power.keep_awake plugged")  # fmt: skip
         case AwakeState.ON_BATTERY:
             return passed(name, "the machine is on battery and may sleep, as set")
         case AwakeState.HELD:
             return passed(name, "the machine stays awake while momo runs, unless its lid is closed")
         case AwakeState.IDLE_ONLY:
-            return warned(
-                name, f"the desktop's automatic suspend may still put the machine to sleep ({why})",
-                "switch automatic suspend off in the desktop's settings, or momo daemon install --system",
-            )  # fmt: skip
-    return warned(
-        name, f"the machine cannot be kept awake ({why})", "switch automatic suspend off in the machine's settings",
-    )  # fmt: skip
+            return warned(name, f"the desktop's automatic suspend may still put the machine to sleep ({why})",
+                "switch automatic suspend off in the desktop's settings, or momo daemon install --system")  # fmt: skip
+    return warned(name, f"the machine cannot be kept awake ({why})", "switch automatic suspend off in the machine's settings")  # fmt: skip
 
 
 def _name(uid: int) -> str:
@@ -156,10 +142,8 @@ def timer_checks(system: System) -> Iterator[Check]:
                 return
         except OSError:
             continue
-    yield skipped(
-        "timers.installed", "no timer is installed; a crontab may do the same: momo doctor backup shows whether backups are recent",
-        "momo daemon install --timers",
-    )  # fmt: skip
+    yield skipped("timers.installed", "no timer is installed; a crontab may do the same: momo doctor backup shows whether backups are recent",
+        "momo daemon install --timers")  # fmt: skip
 
 
 def checks(system: System) -> Iterator[Check]:
@@ -188,20 +172,16 @@ def _folder(system: System, folder: Path) -> Check:
     if closed is None:
         return passed("socket.folder", f"{', '.join(users)} may reach the socket")
     ours = closed == folder or closed == Path(system.shop.home)
-    return failed(
-        "socket.folder", f"[access] socket_users names {', '.join(users)}, who cannot reach the socket: only its owner may enter {closed}",
+    return failed("socket.folder", f"[access] socket_users names {', '.join(users)}, who cannot reach the socket: only its owner may enter {closed}",
         "momo daemon restart" if ours else "move the shop to a folder that all users may enter, and set MOMO_HOME "
-        "to it; or: momo daemon install --system",
-    )  # fmt: skip
+        "to it; or: momo daemon install --system")  # fmt: skip
 
 
 def _answers(system: System, path: Path) -> Check:
     if not path.exists():
         if system.running is None:
             return skipped("socket.answers", "there is no socket: the daemon does not run")
-        return failed(
-            "socket.answers", f"the daemon runs, but {path} was removed", "momo daemon stop, then momo daemon start",
-        )  # fmt: skip
+        return failed("socket.answers", f"the daemon runs, but {path} was removed", "momo daemon stop, then momo daemon start")  # fmt: skip
     if not stat.S_ISSOCK(path.stat().st_mode):
         return failed("socket.answers", f"{path} is another file, not a socket", f"move {path} away")  # fmt: skip
     with socket.socket(socket.AF_UNIX) as probe:
@@ -209,10 +189,8 @@ def _answers(system: System, path: Path) -> Check:
         try:
             probe.connect(str(path))
         except ConnectionRefusedError:
-            return warned(
-                "socket.answers", f"{path} is left over from a daemon that has ended; the next start removes it",
-                "momo daemon start", remedy=lambda: _remove(system, path),
-            )  # fmt: skip
+            return warned("socket.answers", f"{path} is left over from a daemon that has ended; the next start removes it",
+                "momo daemon start", remedy=lambda: _remove(system, path))  # fmt: skip
         except OSError as error:
             return failed("socket.answers", f"{path} cannot be reached: {error}", "momo daemon status")  # fmt: skip
     return passed("socket.answers", f"the daemon answers at {path}")

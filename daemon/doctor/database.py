@@ -67,15 +67,11 @@ def database_checks(system: System) -> Iterator[Check]:
         else:
             unread = str(error)
     if unread:
-        yield failed(
-            "db.sound", f"the database could not be read, so it is not known whether it is damaged: {unread}",
-            "momo doctor disk db",
-        )  # fmt: skip
+        yield failed("db.sound", f"the database could not be read, so it is not known whether it is damaged: {unread}",
+            "momo doctor disk db")  # fmt: skip
     elif wrong:
-        yield failed(
-            "db.sound", f"the database is damaged ({wrong}); a restore keeps the damaged file beside the restored one",
-            _RESTORE,
-        )  # fmt: skip
+        yield failed("db.sound", f"the database is damaged ({wrong}); a restore keeps the damaged file beside the restored one",
+            _RESTORE)  # fmt: skip
     else:
         yield passed("db.sound", f"integrity_check ok, {path.stat().st_size:,} bytes")
     yield _place(system, path)
@@ -99,24 +95,18 @@ def server_checks(system: System) -> Iterator[Check]:
             if inspect.server_setting(reader, name) == "off":
                 yield failed("db.durable", f"the server has {name} = off: {why}", f"set {name} = on at the server")  # fmt: skip
         if inspect.server_setting(reader, "data_checksums") != "on":
-            yield warned(
-                "db.checksums", "the server has no data checksums, so damage on its disk is noticed late",
-                "pg_checksums --enable",
-            )  # fmt: skip
+            yield warned("db.checksums", "the server has no data checksums, so damage on its disk is noticed late",
+                "pg_checksums --enable")  # fmt: skip
         names = inspect.server_setting(reader, "synchronous_standby_names")
         waits_s = inspect.commit_waits_s(reader)
         if waits_s > WAITS_S:
-            yield failed(
-                "db.copies", f"a commit has waited {waits_s:.0f} s for the standby server ({names}), which does not answer: "
+            yield failed("db.copies", f"a commit has waited {waits_s:.0f} s for the standby server ({names}), which does not answer: "
                 "nothing can be stored",
-                "start the standby server, or take its name out of synchronous_standby_names",
-            )  # fmt: skip
+                "start the standby server, or take its name out of synchronous_standby_names")  # fmt: skip
         elif names:
             yield passed("db.copies", f"a commit waits for the standby server ({names})")
         else:
-            yield passed(
-                "db.copies", "a commit does not wait for a second server: what is lost with this one is what came since its backup",
-            )  # fmt: skip
+            yield passed("db.copies", "a commit does not wait for a second server: what is lost with this one is what came since its backup")  # fmt: skip
 
     yield from with_database(system, "db.server", look)
 
@@ -124,15 +114,11 @@ def server_checks(system: System) -> Iterator[Check]:
 def _place(system: System, path: Path) -> Check:
     kind, point = _file_system(system.root, path)
     if kind in _NETWORK:
-        return failed(
-            "db.place", f"{path} is on a network drive ({kind}): file locks do not work there, so the database can be damaged",
-            "move MOMO_HOME to a disk of this machine",
-        )  # fmt: skip
+        return failed("db.place", f"{path} is on a network drive ({kind}): file locks do not work there, so the database can be damaged",
+            "move MOMO_HOME to a disk of this machine")  # fmt: skip
     if kind in _STICKS:
-        return warned(
-            "db.place", f"{path} is on {point} ({kind}), the file system of sticks and cards: a power cut may lose payments",
-            "move MOMO_HOME to the machine's own disk",
-        )  # fmt: skip
+        return warned("db.place", f"{path} is on {point} ({kind}), the file system of sticks and cards: a power cut may lose payments",
+            "move MOMO_HOME to the machine's own disk")  # fmt: skip
     return passed("db.place", f"on a disk of this machine ({kind or 'unknown file system'})")
 
 
@@ -156,10 +142,8 @@ def _other_programs(system: System, path: Path) -> Iterator[Check]:
     for holder in holders(str(path), system.root / "proc"):
         if holder.pid == system.pid:
             continue
-        yield warned(
-            "db.foreign", f"{holder.name or 'a program'} (PID {holder.pid}) has the database open; two writing programs can damage it",
-            f"close it, or: kill {holder.pid}",
-        )  # fmt: skip
+        yield warned("db.foreign", f"{holder.name or 'a program'} (PID {holder.pid}) has the database open; two writing programs can damage it",
+            f"close it, or: kill {holder.pid}")  # fmt: skip
 
 
 def ledger_checks(system: System) -> Iterator[Check]:
@@ -177,16 +161,12 @@ def ledger_checks(system: System) -> Iterator[Check]:
 def _findings(reader: Reader) -> Iterator[Check]:
     found = ledger_check.findings(reader.all)
     for name, sentence, count in found:
-        yield failed(
-            f"ledger.{name}", f"violated {count} times: {sentence}",
-            "report it with momo doctor --bundle FILE.tar.gz; backups are still made",
-        )  # fmt: skip
+        yield failed(f"ledger.{name}", f"violated {count} times: {sentence}",
+            "report it with momo doctor --bundle FILE.tar.gz; backups are still made")  # fmt: skip
     if not found:
         many = inspect.counts(reader)
-        yield passed(
-            "ledger.holds", f"payments: {many['payments']}, transactions: {many['transactions']}; each payment is used once, and every "
-            "verified transaction has its payment",
-        )  # fmt: skip
+        yield passed("ledger.holds", f"payments: {many['payments']}, transactions: {many['transactions']}; each payment is used once, and every "
+            "verified transaction has its payment")  # fmt: skip
 
 
 OLD_US: Final = 2 * DAY_US
@@ -198,10 +178,8 @@ AWAY_US: Final = 7 * DAY_US
 def checks(system: System) -> Iterator[Check]:
     """Check the backups in the shop's own folder."""
     if system.store_url:
-        yield skipped(
-            "backup.recent", f"{IN_POSTGRESQL}: its server's own backups are not checked here",
-            "pg_dump, or point-in-time recovery (docs/operators/postgresql.md)",
-        )  # fmt: skip
+        yield skipped("backup.recent", f"{IN_POSTGRESQL}: its server's own backups are not checked here",
+            "pg_dump, or point-in-time recovery (docs/operators/postgresql.md)")  # fmt: skip
         return
     if not Path(system.shop.database).is_file():
         yield skipped("backup.recent", NO_SHOP, "momo setup")
@@ -225,10 +203,8 @@ def _messages(system: System, named: str) -> Iterator[Check]:
     """Check the second folder of the message journal, if there is one."""
     place = Path(named)
     if named and not place.is_dir():
-        yield warned(
-            "backup.messages", f"the second folder of the message journal, {named}, is not available; it is brought up to date when it returns",
-            "plug it in",
-        )  # fmt: skip
+        yield warned("backup.messages", f"the second folder of the message journal, {named}, is not available; it is brought up to date when it returns",
+            "plug it in")  # fmt: skip
     elif named:
         lacking = [
             path.name
@@ -239,10 +215,8 @@ def _messages(system: System, named: str) -> Iterator[Check]:
             )
         ]
         if lacking:
-            yield warned(
-                "backup.messages", f"the second folder of the message journal, {named}, is behind: {', '.join(sorted(lacking))}",
-                "momo status",
-            )  # fmt: skip
+            yield warned("backup.messages", f"the second folder of the message journal, {named}, is behind: {', '.join(sorted(lacking))}",
+                "momo status")  # fmt: skip
         else:
             yield passed("backup.messages", f"the message journal is also in {named}")
 
@@ -255,10 +229,8 @@ def _elsewhere(system: System) -> Iterator[Check]:
     yield from _messages(system, settings.messages_to)
     named = settings.also_to
     if not named:
-        yield passed(
-            "backup.elsewhere", "the backups are only on this disk; set a second place, and keep a copy of master.key in another place",
-            "momo config set backup.also_to /media/STICK/momo",
-        )  # fmt: skip
+        yield passed("backup.elsewhere", "the backups are only on this disk; set a second place, and keep a copy of master.key in another place",
+            "momo config set backup.also_to /media/STICK/momo")  # fmt: skip
         return
     place = Path(named)
     if not place.is_dir():
@@ -269,10 +241,8 @@ def _elsewhere(system: System) -> Iterator[Check]:
         age = "none" if newest is None else f"the newest from {newest.made_at:%Y-%m-%d}"
         yield warned("backup.elsewhere", f"backups in the second place, {named}: {age}", "momo backup create")  # fmt: skip
     elif place.stat().st_dev == Path(system.shop.home).stat().st_dev:
-        yield warned(
-            "backup.elsewhere", f"the second place, {named}, is on the same disk as the shop: if the disk fails, all backups are lost",
-            "momo config set backup.also_to /media/STICK/momo",
-        )  # fmt: skip
+        yield warned("backup.elsewhere", f"the second place, {named}, is on the same disk as the shop: if the disk fails, all backups are lost",
+            "momo config set backup.also_to /media/STICK/momo")  # fmt: skip
     else:
         when = f"{newest.made_at:%Y-%m-%d %H:%M} UTC"
         yield passed("backup.elsewhere", f"the newest backup in {named} is from {when}")

@@ -62,17 +62,13 @@ def disk_checks(system: System) -> Iterator[Check]:
         mount = folder
         while not mount.is_mount():
             mount = mount.parent
-        yield failed(
-            "disk.writable", f"the disk of {folder} is read-only, as the kernel makes it after a disk error: nothing can be stored",
-            f"read `dmesg`; check the disk; then: sudo mount -o remount,rw {mount}",
-        )  # fmt: skip
+        yield failed("disk.writable", f"the disk of {folder} is read-only, as the kernel makes it after a disk error: nothing can be stored",
+            f"read `dmesg`; check the disk; then: sudo mount -o remount,rw {mount}")  # fmt: skip
     free = system.free(folder)
     text = f"{free / 1e6:,.0f} MB free at {system.shop.home}"
     if free < TIGHT_BYTES:
-        yield failed(
-            "disk.space", f"{text}: on a full disk nothing can be stored, and SMS stay on the SIMs",
-            "free some space; momo data prune and momo backup prune remove old data",
-        )  # fmt: skip
+        yield failed("disk.space", f"{text}: on a full disk nothing can be stored, and SMS stay on the SIMs",
+            "free some space; momo data prune and momo backup prune remove old data")  # fmt: skip
     elif free < LOW_BYTES:
         yield warned("disk.space", text, "free some space; momo backup prune")
     else:
@@ -159,10 +155,8 @@ def _opens(system: System, vault: Vault, sealed: str) -> Check:
     except SecretsLocked as error:
         if isinstance(error, SecretsElsewhere) and system.running is None:
             return skipped("keyring.key", str(error), "momo daemon start")
-        return failed(
-            "keyring.key", f"{error}; webhooks wait until the key is available",
-            "log in on the desktop, or restore your copy of master.key",
-        )  # fmt: skip
+        return failed("keyring.key", f"{error}; webhooks wait until the key is available",
+            "log in on the desktop, or restore your copy of master.key")  # fmt: skip
     return passed("keyring.key", "the master key opens the shop's secrets")
 
 
@@ -173,26 +167,18 @@ _KEEPERS: Final = ("chronyd", "ntpd", "openntpd")
 def clock_checks(system: System) -> Iterator[Check]:
     """Check the clock."""
     if system.now_us < EARLIEST_US:
-        yield failed(
-            "clock.year", f"the clock shows {render(system.now_us)}, a time before this version of momo was made", _SET,
-        )  # fmt: skip
+        yield failed("clock.year", f"the clock shows {render(system.now_us)}, a time before this version of momo was made", _SET)  # fmt: skip
     else:
         yield passed("clock.year", f"the clock shows {render(system.now_us)}")
     if system.running is None:
-        yield skipped(
-            "clock.witness", "the daemon does not run, so the time cannot be compared with the network's time in SMS",
-            "momo daemon start",
-        )  # fmt: skip
+        yield skipped("clock.witness", "the daemon does not run, so the time cannot be compared with the network's time in SMS",
+            "momo daemon start")  # fmt: skip
     elif system.running.clock_doubt:
-        yield warned(
-            "clock.witness", f"{system.running.clock_doubt}; meanwhile nothing expires and no old data is removed", _SET,
-        )  # fmt: skip
+        yield warned("clock.witness", f"{system.running.clock_doubt}; meanwhile nothing expires and no old data is removed", _SET)  # fmt: skip
     elif not system.running.clock_confirmed:
-        yield warned(
-            "clock.witness", "not confirmed yet: the machine was off, and no SMS has arrived since to confirm the time; meanwhile transactions "
+        yield warned("clock.witness", "not confirmed yet: the machine was off, and no SMS has arrived since to confirm the time; meanwhile transactions "
             "may expire later than they should, never earlier",
-            "wait for the next payment, or send an SMS to the shop's SIM",
-        )  # fmt: skip
+            "wait for the next payment, or send an SMS to the shop's SIM")  # fmt: skip
     else:
         yield passed("clock.witness", "no SMS and no journal entry contradicts the clock")
     yield _kept(system)
@@ -207,9 +193,7 @@ def _kept(system: System) -> Check:
         if running(name, system.root / "proc") is not None:
             return passed("clock.kept", f"{name} sets the clock from the network")
     if sync.exists():
-        return warned(
-            "clock.kept", "systemd-timesyncd runs, but has not reached a time server yet", "connect to the Internet once",
-        )  # fmt: skip
+        return warned("clock.kept", "systemd-timesyncd runs, but has not reached a time server yet", "connect to the Internet once")  # fmt: skip
     return warned("clock.kept", "no program sets the clock from the network", _SET)
 
 
@@ -221,9 +205,7 @@ def _zone(reader: Reader) -> Iterator[Check]:
     try:
         ZoneInfo(owner.timezone)
     except (ZoneInfoNotFoundError, ValueError):
-        yield failed(
-            "clock.zone", f"this machine does not know the shop's time zone {owner.timezone}", "sudo apt install tzdata",
-        )  # fmt: skip
+        yield failed("clock.zone", f"this machine does not know the shop's time zone {owner.timezone}", "sudo apt install tzdata")  # fmt: skip
     else:
         yield passed("clock.zone", f"the shop's time zone is {owner.timezone}")
 
@@ -261,10 +243,8 @@ def _own(system: System) -> Check:
     if now_s >= facts.ends_s:
         return failed(ID, f"it ended on {_day(facts.ends_s)}", "momo daemon certificate create")
     if facts.ca_ends_s - now_s < own_certificate.CA_WARN_DAYS * _DAY_S:
-        return warned(
-            ID, f"the shop's CA ends on {_day(facts.ca_ends_s)}: phones need a new one",
-            "momo daemon certificate create --new-ca",
-        )  # fmt: skip
+        return warned(ID, f"the shop's CA ends on {_day(facts.ca_ends_s)}: phones need a new one",
+            "momo daemon certificate create --new-ca")  # fmt: skip
     if why := own_certificate.due(facts, system.names(), now_s):
         return warned(ID, f"{why}, and was not renewed", "momo daemon certificate create")
     return passed(

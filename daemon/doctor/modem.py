@@ -75,21 +75,17 @@ def checks(system: System) -> Iterator[Check]:
             ok = passed("modem.tty", f"commands go to {', '.join(ports)}")
             yield from checks_or_default(_wrong_ports(modems, ports, served), ok)
         elif any(device.ttys for device in modems):
-            yield failed(
-                "modem.tty", "the modem's command port is missing; only its other ports are present",
-                "pull the modem out, wait 5 seconds, plug it in again and wait 30 seconds",
-            )  # fmt: skip
+            yield failed("modem.tty", "the modem's command port is missing; only its other ports are present",
+                "pull the modem out, wait 5 seconds, plug it in again and wait 30 seconds")  # fmt: skip
     yield from _answers(system)
 
 
 def _plugged(modems: list[UsbDevice], served: list[str]) -> Check:
     if not modems and not served:
-        return failed(
-            "modem.usb", "no modem is plugged in, or the computer does not see it",
+        return failed("modem.usb", "no modem is plugged in, or the computer does not see it",
             "plug it in, or try another USB port and cable; `lsusb` lists the USB devices; a board with a "
             "serial chip, or on the pins of a Raspberry Pi (/dev/serial0), must be named: "
-            "momo setup --modem /dev/ttyUSB0",
-        )  # fmt: skip
+            "momo setup --modem /dev/ttyUSB0")  # fmt: skip
     names = [f"{_called(device)} ({device.usb_id})" for device in modems] or served
     return passed("modem.usb", ", ".join(names))
 
@@ -103,20 +99,16 @@ def _usb(modems: list[UsbDevice], sticks: list[str]) -> Iterator[Check]:
     for device in modems:
         name = f"{_called(device)} ({device.usb_id})"
         if device.in_storage_mode:
-            yield failed(
-                "modem.storage_mode", f"{name} appears as a CD-ROM, not as a modem",
-                f"sudo apt install usb-modeswitch usb-modeswitch-data, {_REPLUG}",
-            )  # fmt: skip
+            yield failed("modem.storage_mode", f"{name} appears as a CD-ROM, not as a modem",
+                f"sudo apt install usb-modeswitch usb-modeswitch-data, {_REPLUG}")  # fmt: skip
         elif device.is_hilink:
             if sticks:
                 text = f"{name} is a HiLink stick, read at {', '.join(sticks)}"
                 yield passed("modem.hilink", text)
                 continue
-            yield failed(
-                "modem.hilink", f"{name} is a HiLink stick: its messages are only in its own web page, and no source reads it "
+            yield failed("modem.hilink", f"{name} is a HiLink stick: its messages are only in its own web page, and no source reads it "
                 "(docs/shop/sources.md; a modem with a serial port is trusted further)",
-                "momo setup --hilink http://192.168.8.1",
-            )  # fmt: skip
+                "momo setup --hilink http://192.168.8.1")  # fmt: skip
         elif module := device.missing_driver:
             load = f"sudo modprobe {module}"
             if module == "option":
@@ -124,10 +116,8 @@ def _usb(modems: list[UsbDevice], sticks: list[str]) -> Iterator[Check]:
                 load += f" && echo {device.vendor} {device.product} | sudo tee /sys/bus/usb-serial/drivers/option1/new_id"
             yield failed("modem.driver", f"{name} has no serial port, because the kernel module {module} does not handle it", load)  # fmt: skip
         elif not device.ttys:
-            yield failed(
-                "modem.port", f"{name} has no serial port in its present USB mode",
-                f"sudo apt install usb-modeswitch usb-modeswitch-data, {_REPLUG}",
-            )  # fmt: skip
+            yield failed("modem.port", f"{name} has no serial port in its present USB mode",
+                f"sudo apt install usb-modeswitch usb-modeswitch-data, {_REPLUG}")  # fmt: skip
 
 
 def _braille(system: System, devices: list[UsbDevice]) -> Iterator[Check]:
@@ -136,10 +126,8 @@ def _braille(system: System, devices: list[UsbDevice]) -> Iterator[Check]:
         return
     for device in devices:
         if device.vendor in SERIAL_CHIPS and not device.ttys:
-            yield failed(
-                "modem.braille", f"the braille program {BRLTTY} has taken the {SERIAL_CHIPS[device.vendor]} chip of a modem board",
-                f"sudo apt remove {BRLTTY}, {_REPLUG} (not if someone here uses a braille display)",
-            )  # fmt: skip
+            yield failed("modem.braille", f"the braille program {BRLTTY} has taken the {SERIAL_CHIPS[device.vendor]} chip of a modem board",
+                f"sudo apt remove {BRLTTY}, {_REPLUG} (not if someone here uses a braille display)")  # fmt: skip
 
 
 def _permission(system: System, paths: list[str]) -> Iterator[Check]:
@@ -158,10 +146,8 @@ def _permission(system: System, paths: list[str]) -> Iterator[Check]:
                 (f[0] for f in fields if len(f) > 2 and f[2] == str(status.st_gid)), DIALOUT
             )
             join = f"sudo usermod -aG {group} $USER, then log out and in again"
-            yield failed(
-                "modem.permission", f"this user may not open {path}: it belongs to the group {group}",
-                join if status.st_gid else f"momo phones udev-rule | sudo tee {RULES}, {_REPLUG}",
-            )  # fmt: skip
+            yield failed("modem.permission", f"this user may not open {path}: it belongs to the group {group}",
+                join if status.st_gid else f"momo phones udev-rule | sudo tee {RULES}, {_REPLUG}")  # fmt: skip
 
 
 def may_open(status: os.stat_result, user: PortUser) -> bool:
@@ -197,11 +183,9 @@ def _manager(system: System, modems: list[UsbDevice]) -> Check:
     taken = [tty for device in modems for tty in device.ttys if not _is_ignored(system, tty)]
     if not taken:
         return passed("modem.manager", f"{MODEM_MANAGER} runs and ignores the modems")
-    return warned(
-        "modem.manager", f"{MODEM_MANAGER} (PID {pid}) may take {', '.join(taken)} at any time",
+    return warned("modem.manager", f"{MODEM_MANAGER} (PID {pid}) may take {', '.join(taken)} at any time",
         f"momo phones udev-rule | sudo tee {RULES}, then restart the computer; "
-        f"or: sudo systemctl disable --now {MODEM_MANAGER}",
-    )  # fmt: skip
+        f"or: sudo systemctl disable --now {MODEM_MANAGER}")  # fmt: skip
 
 
 def _is_ignored(system: System, tty: str) -> bool:
@@ -221,11 +205,9 @@ def _wrong_ports(modems: list[UsbDevice], ports: list[str], served: list[str]) -
         siblings = next((device.ttys for device in modems if tty in device.ttys), ())
         better = next((chosen[name] for name in siblings if name in chosen), None)
         if tty not in chosen and better is not None:
-            yield failed(
-                "modem.tty", f"{path} is not the command port of this modem",
+            yield failed("modem.tty", f"{path} is not the command port of this modem",
                 f"momo setup --modem {better}; or omit --modem and type "
-                "momo config set modems.ports --default: then momo finds the port",
-            )  # fmt: skip
+                "momo config set modems.ports --default: then momo finds the port")  # fmt: skip
 
 
 def _tty(path: str) -> str:
@@ -234,10 +216,8 @@ def _tty(path: str) -> str:
 
 def _answers(system: System) -> Iterator[Check]:
     if system.phones is None:
-        yield skipped(
-            "modem.answers", "the daemon does not run, so PIN, signal and storage of the modems were not checked",
-            "momo daemon start",
-        )  # fmt: skip
+        yield skipped("modem.answers", "the daemon does not run, so PIN, signal and storage of the modems were not checked",
+            "momo daemon start")  # fmt: skip
         return
     for phone in system.phones:
         for trouble in phone.troubles:
@@ -262,9 +242,7 @@ def parser_checks(system: System) -> Iterator[Check]:
         came, unread = inspect.unread_since(reader, system.now_us - WINDOW_US)
         text = f"{unread} of {came} messages of the last seven days could not be read"
         if unread and unread >= _MANY * came:
-            yield warned(
-                "parser.unread", f"{text}: a network may have changed its wording", "momo messages list --state unparsed",
-            )  # fmt: skip
+            yield warned("parser.unread", f"{text}: a network may have changed its wording", "momo messages list --state unparsed")  # fmt: skip
         else:
             yield passed("parser.unread", text)
 

@@ -61,16 +61,12 @@ def _resolve(system: System, hosts: list[str]) -> Iterator[Check]:
             if not found
         ]
     if len(lost) == len(hosts) > 0:
-        yield warned(
-            "dns.resolves", f"no host name can be looked up ({', '.join(lost)}): no Internet connection, or the name server does not answer",
-            "check the router; meanwhile payments are read and matched, and webhooks wait",
-        )  # fmt: skip
+        yield warned("dns.resolves", f"no host name can be looked up ({', '.join(lost)}): no Internet connection, or the name server does not answer",
+            "check the router; meanwhile payments are read and matched, and webhooks wait")  # fmt: skip
         return
     for host in lost:
-        yield failed(
-            "dns.resolves", f"{host} has no address, other names do",
-            "check the address with momo endpoints list, and that the domain has not expired",
-        )  # fmt: skip
+        yield failed("dns.resolves", f"{host} has no address, other names do",
+            "check the address with momo endpoints list, and that the domain has not expired")  # fmt: skip
     if not lost:
         yield passed("dns.resolves", f"host names with an address: {len(hosts)}")
 
@@ -88,24 +84,18 @@ def _endpoints(reader: Reader) -> Iterator[Check]:
         yield _endpoint(one)
     queue = delivery_log.queue_counts(reader)
     if dead := queue.get("dead_letters", 0):
-        yield warned(
-            "endpoints.dead_letters", f"webhooks that failed for good (dead letters): {dead}", "momo dead-letters list",
-        )  # fmt: skip
+        yield warned("endpoints.dead_letters", f"webhooks that failed for good (dead letters): {dead}", "momo dead-letters list")  # fmt: skip
     else:
         yield passed("endpoints.dead_letters", "no webhook failed for good")
 
 
 def _endpoint(one: Endpoint) -> Check:
     if one.auto_paused_at is not None:
-        return failed(
-            "endpoints.answer", f"{one.url} was paused after {one.consecutive_failures} failures in a row; its webhooks wait",
-            f"momo endpoints resume {one.id}",
-        )  # fmt: skip
+        return failed("endpoints.answer", f"{one.url} was paused after {one.consecutive_failures} failures in a row; its webhooks wait",
+            f"momo endpoints resume {one.id}")  # fmt: skip
     if one.consecutive_failures >= FAILURES:
-        return warned(
-            "endpoints.answer", f"{one.url} failed {one.consecutive_failures} times in a row",
-            f"momo endpoints test {one.id}",
-        )  # fmt: skip
+        return warned("endpoints.answer", f"{one.url} failed {one.consecutive_failures} times in a row",
+            f"momo endpoints test {one.id}")  # fmt: skip
     if not one.is_active:
         return passed("endpoints.answer", f"{one.url} was paused by an operator")
     return passed("endpoints.answer", f"{one.url} works")
@@ -148,10 +138,8 @@ def _answers(system: System, found: HubLink) -> Check:
         return warned("hub.link", f"the hub {found.url} has not answered yet", "check the connection, and that the hub runs")  # fmt: skip
     gone = system.now_us - found.heard_at
     if gone > LATE_US:
-        return warned(
-            "hub.link", f"the hub {found.url} answered last {_span(gone)} ago; the branch works on",
-            "check the connection, and that the hub runs",
-        )  # fmt: skip
+        return warned("hub.link", f"the hub {found.url} answered last {_span(gone)} ago; the branch works on",
+            "check the connection, and that the hub runs")  # fmt: skip
     return passed("hub.link", f"the hub {found.url} answers")
 
 
@@ -186,25 +174,19 @@ def _branches(reader: Reader, now: int) -> Iterator[Check]:
 
 def _branch(one: Branch, now: int) -> Iterator[Check]:
     if one.status == "disputed":
-        yield failed(
-            "hub.link", f"two machines send as the branch {one.name}; nothing is taken from either",
-            f"momo hub invite {one.name}, and join at the right machine",
-        )  # fmt: skip
+        yield failed("hub.link", f"two machines send as the branch {one.name}; nothing is taken from either",
+            f"momo hub invite {one.name}, and join at the right machine")  # fmt: skip
     elif one.last_heard_at is None or now - one.last_heard_at > SILENT_US:
         gone = (
             "nothing"
             if one.last_heard_at is None
             else f"for {_span(now - one.last_heard_at)} nothing"
         )
-        yield warned(
-            "hub.link", f"{gone} was heard of the branch {one.name}; its payments wait there",
-            f"momo hub status, at {one.name}",
-        )  # fmt: skip
+        yield warned("hub.link", f"{gone} was heard of the branch {one.name}; its payments wait there",
+            f"momo hub status, at {one.name}")  # fmt: skip
     if abs(one.clock_off_us or 0) > CLOCK_US:
-        yield warned(
-            "hub.clock", f"the clock of the branch {one.name} is off by {_span(abs(one.clock_off_us or 0))}",
-            f"sudo timedatectl set-ntp true, at {one.name}",
-        )  # fmt: skip
+        yield warned("hub.clock", f"the clock of the branch {one.name} is off by {_span(abs(one.clock_off_us or 0))}",
+            f"sudo timedatectl set-ntp true, at {one.name}")  # fmt: skip
 
 
 def _span(us: int) -> str:

@@ -56,7 +56,11 @@ class Log:
         `captured` is the file to which `momo daemon start` redirects stderr. It is not rotated, so no log lines go
         there, only other output, such as tracebacks of a crash.
         """
-        return cls(None if _is(sys.stderr, captured) else sys.stderr, as_json=as_json, file=file)
+        is_captured = False
+        with contextlib.suppress(OSError, ValueError):
+            stderr = os.fstat(sys.stderr.fileno())
+            is_captured = os.path.samestat(stderr, os.stat(captured))  # noqa: PTH116 -- no pathlib here
+        return cls(None if is_captured else sys.stderr, as_json=as_json, file=file)
 
     def info(self, event: str, **facts: Any) -> None:
         """Log a normal event. `event` is a constant such as `modem.ready`; the rest are its values."""
@@ -87,13 +91,6 @@ class Log:
                 OSError
             ):  # stderr may be a file on a full disk, or a closed pipe
                 getattr(logger, level)(event, **facts)
-
-
-def _is(stream: TextIO, path: str) -> bool:
-    try:
-        return os.path.samestat(os.fstat(stream.fileno()), os.stat(path))  # noqa: PTH116 -- no pathlib here
-    except (OSError, ValueError):
-        return False
 
 
 @contextlib.contextmanager
@@ -240,7 +237,10 @@ def read(folder: str, wanted: LogFilter) -> tuple[list[dict[str, Any]], str]:
     names = [*(f"{NAME}.{number}" for number in range(FILES_MAX - 1, 0, -1)), NAME]
     files = [base / name for name in names if (base / name).is_file()]
     # Take the cursor first: a line written meanwhile is returned twice instead of never.
-    cursor = _cursor(files)
+    cursor = "0:0"
+    if files and files[-1].name == NAME:
+        seen = files[-1].stat()
+        cursor = f"{seen.st_ino}:{seen.st_size}"
     if wanted.after:
         found = _after(files, wanted)
     else:
@@ -284,10 +284,3 @@ def _wants(wanted: LogFilter, row: dict[str, Any]) -> bool:
     loud = level not in LEVELS or LEVELS.index(level) >= LEVELS.index(wanted.level)
     recent = str(row.get("ts", "")) >= wanted.since
     return loud and recent and wanted.component in ("", row.get("component"))
-
-
-def _cursor(files: list[Path]) -> str:
-    if not files or files[-1].name != NAME:
-        return "0:0"
-    seen = files[-1].stat()
-    return f"{seen.st_ino}:{seen.st_size}"

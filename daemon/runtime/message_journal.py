@@ -255,8 +255,12 @@ class MessageJournal(Struct):
     def _ready(self, month: str) -> _Open:
         """Return the open file of a month, or of a later one that exists."""
         if self._open is not None:
-            if month <= _month_of(self._open.path) and _is_file(self._open):
-                return self._open
+            # The file of this name may have been removed or replaced.
+            with contextlib.suppress(OSError):
+                there = os.stat(self._open.path, follow_symlinks=False)  # noqa: PTH116 - once per intake
+                same = (there.st_dev, there.st_ino) == self._open.inode
+                if same and month <= _month_of(self._open.path):
+                    return self._open
             self._close()
         self._make_folder()
         files = _files(self.folder)
@@ -329,15 +333,6 @@ def _files(folder: Path) -> list[Path]:
         return []
     found = [path for path in folder.iterdir() if _NAME.fullmatch(path.name)]
     return sorted(found, key=_month_of)
-
-
-def _is_file(opened: _Open) -> bool:
-    """Return whether the open file is still the one with this name: it may have been removed or replaced."""
-    try:
-        there = os.stat(opened.path, follow_symlinks=False)  # noqa: PTH116 - once per intake
-    except OSError:
-        return False
-    return (there.st_dev, there.st_ino) == opened.inode
 
 
 def _entries(path: Path, key: bytes) -> list[Record | Erased]:

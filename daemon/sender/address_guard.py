@@ -187,7 +187,10 @@ def check_address(host: str, address: Address, policy: AddressPolicy) -> UrlRefu
         return UrlRefusal.PRIVATE_ADDRESS
     if canonical_host(host) in policy.allow_private_hosts:
         return None
-    if all(is_public(one) or _in(one, policy.allow_private_cidrs) for one in _judged(address)):
+    # A setting must allow this address and those it carries; of a mapped one only the latter.
+    mapped = isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped is not None
+    judged = every[1:] if mapped else every
+    if all(is_public(one) or _in(one, policy.allow_private_cidrs) for one in judged):
         return None
     return UrlRefusal.PRIVATE_ADDRESS
 
@@ -270,14 +273,6 @@ async def check_destination(
 
 def _in(address: Address, networks: Iterable[Network]) -> bool:
     return any(address in network for network in networks)
-
-
-def _judged(address: Address) -> tuple[Address, ...]:
-    """Return the addresses that a setting must allow: this one and those it carries; of a mapped one only the latter."""
-    inner = embedded_addresses(address)
-    if isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped is not None:
-        return inner
-    return (address, *inner)
 
 
 def _is_host(host: str) -> bool:

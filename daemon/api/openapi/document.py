@@ -300,10 +300,13 @@ def _described(
 def _operation(
     path: str, operation: Operation, about: OperationDescription, shapes: dict[str, Schema]
 ) -> dict[str, Any]:
+    text = re.sub(r"\n\s*Raises:.*", "", operation.handler.__doc__ or "", flags=re.DOTALL)
+    scopes = " or ".join(f"`{scope}`" for scope in operation.scopes)
+    need = f"\n\nA key needs {scopes}." if scopes else ""
     made: dict[str, Any] = {
         "operationId": about.id,
         "summary": about.title,
-        "description": _prose(operation),
+        "description": re.sub(r"[ \t]+", " ", text.strip()) + need,
         "tags": [next(tag for start, tag, _ in TAGS if path.startswith(start))],
         "parameters": list(_parameters(path, operation, about)),
     }
@@ -359,13 +362,6 @@ def _operation(
     return made
 
 
-def _prose(operation: Operation) -> str:
-    text = re.sub(r"\n\s*Raises:.*", "", operation.handler.__doc__ or "", flags=re.DOTALL)
-    scopes = " or ".join(f"`{scope}`" for scope in operation.scopes)
-    need = f"\n\nA key needs {scopes}." if scopes else ""
-    return re.sub(r"[ \t]+", " ", text.strip()) + need
-
-
 def _parameters(
     path: str, operation: Operation, about: OperationDescription
 ) -> Iterable[dict[str, Any]]:
@@ -381,32 +377,19 @@ def _parameters(
     if about.idempotent:
         text = "the same key and body return the same answer for 24 hours"
         key = {"type": "string", "minLength": 1, "maxLength": IDEMPOTENCY_KEY_CHARACTERS_MAX}
-        yield {
-            "name": IDEMPOTENCY_HEADER,
-            "in": "header",
-            "required": False,
-            "description": text,
-            "schema": key,
-        }
+        yield _in_header(IDEMPOTENCY_HEADER, text, key)
     if not operation.public and not operation.scopes:  # otherwise the mode of the key counts
         text = "`test` runs the call in the sandbox; default `live`"
         mode = {"type": "string", "enum": [str(mode) for mode in Mode]}
-        yield {
-            "name": MODE_HEADER,
-            "in": "header",
-            "required": False,
-            "description": text,
-            "schema": mode,
-        }
+        yield _in_header(MODE_HEADER, text, mode)
     if about.answer == STREAM:
-        text = "continue after this event"
-        yield {
-            "name": "Last-Event-ID",
-            "in": "header",
-            "required": False,
-            "description": text,
-            "schema": {"type": "string", "pattern": "^[0-9]{0,18}$"},
-        }
+        number = {"type": "string", "pattern": "^[0-9]{0,18}$"}
+        yield _in_header("Last-Event-ID", "continue after this event", number)
+
+
+def _in_header(name: str, text: str, schema: Schema) -> dict[str, Any]:
+    place = {"name": name, "in": "header", "required": False}
+    return {**place, "description": text, "schema": schema}
 
 
 def _body(about: OperationDescription) -> Schema:
