@@ -77,7 +77,7 @@ def sees_all(caller: Caller) -> bool:
     return allows(caller.role, Operation.EXPORT)
 
 
-def sheet(reader: Reader, shift: Shift, now: int) -> Json:
+def sheet(reader: Reader, shift: Shift, now: int, mode: Mode = Mode.LIVE) -> Json:
     """Return a shift with its sums, those of an open one until now."""
     until = now + 1 if shift.closed_at is None else shift.closed_at
 
@@ -93,9 +93,9 @@ def sheet(reader: Reader, shift: Shift, now: int) -> Json:
         "opened_at": timestamp(shift.opened_at),
         "closed_at": timestamp_or_none(shift.closed_at),
         "closed_by": shift.closed_by,
-        "made": sums(shifts.made(reader, shift, until)),
-        "paid": sums(shifts.paid(reader, shift, until)),
-        "settled": [flat(row) for row in settled_sums(shifts.settled(reader, shift, until))],
+        "made": sums(shifts.made(reader, shift, until, mode)),
+        "paid": sums(shifts.paid(reader, shift, until, mode)),
+        "settled": [flat(row) for row in settled_sums(shifts.settled(reader, shift, until, mode))],
     }
 
 

@@ -6,6 +6,7 @@ A shift belongs to a caller, such as `user:ama`, and a caller has one open shift
 from msgspec import Struct
 
 from daemon.store.engine import Reader, Tx
+from daemon.wire import Mode
 
 
 class Shift(Struct, frozen=True):
@@ -60,37 +61,37 @@ def latest(reader: Reader, actor: str | None, *, before: int | None, limit: int)
     )
 
 
-def made(reader: Reader, shift: Shift, until: int) -> list[tuple[str, int, int]]:
+def made(reader: Reader, shift: Shift, until: int, mode: Mode) -> list[tuple[str, int, int]]:
     """Return by currency how many orders were made in a shift, and what was asked for in them."""
     rows = reader.all(
         "SELECT t.currency, COUNT(*), SUM(t.expected_minor) FROM transactions t "
-        "WHERE t.mode = 'live' AND t.origin = 'request' AND t.merged_into IS NULL "
+        "WHERE t.mode = :mode AND t.origin = 'request' AND t.merged_into IS NULL "
         "AND t.created_at >= :since AND t.created_at < :until AND EXISTS (SELECT 1 FROM events e "
         "WHERE e.transaction_seq = t.seq AND e.type = 'transaction.created' AND e.actor = :actor) "
         "GROUP BY t.currency ORDER BY t.currency",
-        {"since": shift.opened_at, "until": until, "actor": shift.actor},
+        {"since": shift.opened_at, "until": until, "actor": shift.actor, "mode": mode},
     )
     return [(str(currency), int(count), int(minor)) for currency, count, minor in rows]
 
 
-def paid(reader: Reader, shift: Shift, until: int) -> list[tuple[str, int, int]]:
+def paid(reader: Reader, shift: Shift, until: int, mode: Mode) -> list[tuple[str, int, int]]:
     """Return by currency how many orders of the caller were paid in a shift, and what was received for them."""
     rows = reader.all(
         "SELECT p.currency, COUNT(*), SUM(p.amount_minor) FROM transactions t CROSS JOIN payments p "
-        "WHERE p.seq = t.payment_seq AND t.mode = 'live' AND t.origin = 'request' AND p.reversed_at IS NULL "
+        "WHERE p.seq = t.payment_seq AND t.mode = :mode AND t.origin = 'request' AND p.reversed_at IS NULL "
         "AND t.completed_at >= :since AND t.completed_at < :until AND EXISTS (SELECT 1 FROM events e "
         "WHERE e.transaction_seq = t.seq AND e.type = 'transaction.created' AND e.actor = :actor) "
         "GROUP BY p.currency ORDER BY p.currency",
-        {"since": shift.opened_at, "until": until, "actor": shift.actor},
+        {"since": shift.opened_at, "until": until, "actor": shift.actor, "mode": mode},
     )
     return [(str(currency), int(count), int(minor)) for currency, count, minor in rows]
 
 
-def settled(reader: Reader, shift: Shift, until: int) -> list[tuple[str, str]]:
+def settled(reader: Reader, shift: Shift, until: int, mode: Mode) -> list[tuple[str, str]]:
     """Return how the caller settled each transaction in a shift (JSON), and its currency."""
     rows = reader.all(
-        "SELECT settlement, currency FROM transactions WHERE mode = 'live' AND settled_at >= :since "
+        "SELECT settlement, currency FROM transactions WHERE mode = :mode AND settled_at >= :since "
         "AND settled_at < :until AND settled_by = :actor",
-        {"since": shift.opened_at, "until": until, "actor": shift.actor},
+        {"since": shift.opened_at, "until": until, "actor": shift.actor, "mode": mode},
     )
     return [(str(text), str(currency)) for text, currency in rows]

@@ -37,7 +37,7 @@ async def show_one(visit: Visit) -> Shown:
 
     def read(reader: Reader) -> tuple[Shift, Json]:
         shift = flow.shown(reader, visit.caller, _seq(visit))
-        return shift, flow.sheet(reader, shift, visit.now)
+        return shift, flow.sheet(reader, shift, visit.now, visit.mode)
 
     shift, sheet = await visit.env.store.read(read)
     own = shift.actor == visit.caller.name
