@@ -139,33 +139,25 @@ async def list_shifts(call: Call) -> Reply:
 
 async def get_shift(call: Call) -> Reply:
     """Return one shift with its sums; `mine` is the caller's open one."""
-    return await _shift(call, _shift_id(call))
+    return await _shift(call, call.path("shift_id"))
 
 
 async def open_shift(call: Call) -> Reply:
     """Open a shift of the caller; one that is open goes on."""
-    return await _shift(call, (await shifts.begin(call.env, call.caller)).seq)
+    return await _shift(call, str((await shifts.begin(call.env, call.caller)).seq))
 
 
 async def close_shift(call: Call) -> Reply:
     """Close a shift; `mine` is the caller's open one. A closed one stays as it is."""
-    return await _shift(call, (await shifts.end(call.env, call.caller, _shift_id(call))).seq)
+    closed = await shifts.end(call.env, call.caller, call.path("shift_id"))
+    return await _shift(call, str(closed.seq))
 
 
-def _shift_id(call: Call) -> int | None:
-    text = call.path("shift_id")
-    if text == "mine":
-        return None
-    if not (text.isascii() and text.isdecimal() and len(text) < 19):
-        raise Refusal(ErrorCode.ROUTE_NOT_FOUND)
-    return int(text)
-
-
-async def _shift(call: Call, seq: int | None) -> Reply:
+async def _shift(call: Call, number: str) -> Reply:
     now = call.env.clock.now_us()
     return ok(
         await call.env.store.read(
-            lambda reader: shifts.sheet(reader, shifts.shown(reader, call.caller, seq), now)
+            lambda reader: shifts.sheet(reader, shifts.shown(reader, call.caller, number), now)
         )
     )
 

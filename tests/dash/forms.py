@@ -12,6 +12,7 @@ from typing import Any, Final
 import pyotp
 
 from daemon.flows.access import browser
+from daemon.flows.books import shifts
 from daemon.flows.payments import settlement
 from daemon.modem.codec.pdu_encode import encode_deliver
 from daemon.store.access import users
@@ -103,6 +104,19 @@ async def short(stage: Stage) -> Known:
     orders = Orders(stage.api.shop)
     order = await orders.make("short")
     return {"id": order.reference, "telco_id": await orders.pay(order, reference="the rest")}
+
+
+async def second(stage: Stage) -> Known:
+    """Let the rest of a short order come."""
+    orders = Orders(stage.api.shop)
+    order = await orders.make("short")
+    await orders.pay(order, 500)
+    return {"id": await stage.last("reviews")}
+
+
+async def shift(stage: Stage) -> Known:
+    """Open the shift of somebody."""
+    return {"id": str((await shifts.begin(stage.api.shop.env, OWNER)).seq)}
 
 
 async def settled(stage: Stage) -> Known:
@@ -290,7 +304,10 @@ HOOK: Final = {"url": "https://shop.example/x", "event.transaction.forwarded": "
 FORMS: Final[dict[str, tuple[Prepare, dict[str, str]]]] = {
     "/dash/review/{id}/approve": (doubtful, {"order": "held"}),
     "/dash/review/{id}/reject": (doubtful, {"note": "no_money"}),
+    "/dash/review/{id}/rest": (second, {}),
     "/dash/review/{id}/undo": (decided, {}),
+    "/dash/shifts": (nothing, {}),
+    "/dash/shifts/{id}/close": (shift, {}),
     "/dash/lines/{id}/name": (line, {"name": "front"}),
     "/dash/lines/{id}/assign": (
         bare_line,

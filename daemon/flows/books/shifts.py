@@ -36,10 +36,8 @@ async def begin(env: Env, caller: Caller, *, keep: Keep[Shift] | None = None) ->
     return await env.store.write(lambda tx: idempotency.kept(tx, keep, now, lambda: job(tx)))
 
 
-async def end(
-    env: Env, caller: Caller, seq: int | None, *, keep: Keep[Shift] | None = None
-) -> Shift:
-    """Close a shift, or with None the caller's own open one; a closed one stays as it is.
+async def end(env: Env, caller: Caller, number: str, *, keep: Keep[Shift] | None = None) -> Shift:
+    """Close the shift with this number, or `mine`, the caller's own open one; a closed one stays as it is.
 
     Raises:
         Refusal: ROLE_REQUIRED, also for the shift of another person; ROUTE_NOT_FOUND if there is none.
@@ -49,7 +47,7 @@ async def end(
     now = env.clock.now_us()
 
     def job(tx: Tx) -> Shift:
-        shift = shown(tx, caller, seq)
+        shift = shown(tx, caller, number)
         if shift.actor != caller.name:
             require(caller, Operation.CLOSE_SHIFTS)
         closed = shifts.close(tx, shift.seq, caller.name, now)
@@ -60,13 +58,17 @@ async def end(
     return await env.store.write(lambda tx: idempotency.kept(tx, keep, now, lambda: job(tx)))
 
 
-def shown(reader: Reader, caller: Caller, seq: int | None) -> Shift:
-    """Return a shift, or with None the caller's own open one.
+def shown(reader: Reader, caller: Caller, number: str) -> Shift:
+    """Return the shift with this number, or `mine`, the caller's own open one.
 
     Raises:
         Refusal: ROUTE_NOT_FOUND if there is none that this caller may see: a cashier sees the own ones only.
     """
-    found = shifts.open_of(reader, caller.name) if seq is None else shifts.get(reader, seq)
+    found = None
+    if number == "mine":
+        found = shifts.open_of(reader, caller.name)
+    elif number.isascii() and number.isdecimal() and len(number) < 19:
+        found = shifts.get(reader, int(number))
     if found is None or (found.actor != caller.name and not sees_all(caller)):
         raise Refusal(ErrorCode.ROUTE_NOT_FOUND)
     return found

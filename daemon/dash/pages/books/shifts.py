@@ -3,7 +3,6 @@
 from typing import Any
 
 from daemon.core.access.callers import Operation
-from daemon.core.errors import Refusal
 from daemon.core.json_values import Json
 from daemon.dash.parts.message_text import actor_name
 from daemon.dash.web.visit import Goto, Outcome, Shown, Visit
@@ -11,7 +10,6 @@ from daemon.flows.books import shifts as flow
 from daemon.store.books import shifts
 from daemon.store.books.shifts import Shift
 from daemon.store.engine import Reader
-from daemon.wire import ErrorCode
 
 HERE = "/dash/shifts"
 SHOWN = 50
@@ -29,14 +27,17 @@ async def show_list(visit: Visit) -> Shown:
 
     values = await visit.env.store.read(read)
     may_keep = visit.may(Operation.KEEP_SHIFT)
-    return Shown("books/shifts.html", {**values, "who": _who(visit), "may_keep": may_keep})
+    return Shown(
+        "books/shifts.html",
+        {**values, "who": lambda actor: actor_name(visit, actor), "may_keep": may_keep},
+    )
 
 
 async def show_one(visit: Visit) -> Shown:
     """Show the sheet of one shift."""
 
     def read(reader: Reader) -> tuple[Shift, Json]:
-        shift = flow.shown(reader, visit.caller, _seq(visit))
+        shift = flow.shown(reader, visit.caller, visit.places["id"])
         return shift, flow.sheet(reader, shift, visit.now, visit.mode)
 
     shift, sheet = await visit.env.store.read(read)
@@ -44,7 +45,7 @@ async def show_one(visit: Visit) -> Shown:
     values = {
         "shift": shift,
         "sheet": sheet,
-        "who": _who(visit),
+        "who": lambda actor: actor_name(visit, actor),
         "may_close": shift.closed_at is None
         and visit.may(Operation.KEEP_SHIFT if own else Operation.CLOSE_SHIFTS),
     }
@@ -61,16 +62,5 @@ async def begin(visit: Visit) -> Outcome:
 async def end(visit: Visit) -> Outcome:
     """Close a shift."""
     place = Goto(f"{HERE}/{visit.places['id']}", "said_shift_closed")
-    await flow.end(visit.env, visit.caller, _seq(visit), keep=visit.keep(lambda _: place))
+    await flow.end(visit.env, visit.caller, visit.places["id"], keep=visit.keep(lambda _: place))
     return place
-
-
-def _who(visit: Visit) -> Any:
-    return lambda actor: actor_name(visit, actor)
-
-
-def _seq(visit: Visit) -> int:
-    text = visit.places["id"]
-    if not (text.isascii() and text.isdecimal() and len(text) < 19):
-        raise Refusal(ErrorCode.ROUTE_NOT_FOUND)
-    return int(text)

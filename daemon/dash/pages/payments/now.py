@@ -85,7 +85,18 @@ async def show(visit: Visit) -> Shown:
                 for sim in phone["sims"]
             ],
             "receiving": lines["receiving"],
-            "endpoints": [(one, waits.get(one.id, 0), _endpoint_state(one)) for one in receivers],
+            "endpoints": [
+                (
+                    one,
+                    waits.get(one.id, 0),
+                    "paused"
+                    if not one.is_active
+                    else "failing"
+                    if one.consecutive_failures
+                    else "well",
+                )
+                for one in receivers
+            ],
             "latest": latest,
             "sets_up": visit.may(Operation.MANAGE_USERS) and not latest,
         }
@@ -203,12 +214,6 @@ def _webhook_needs(
     if dead:
         found.append(_need(t.number("need_dead", dead), "", "/dash/dead-letters", t("look")))
     return found
-
-
-def _endpoint_state(endpoint: Endpoint) -> str:
-    if not endpoint.is_active:
-        return "paused"
-    return "failing" if endpoint.consecutive_failures else "well"
 
 
 def _sum(rows: Sequence[Json], currency: str) -> int:

@@ -6,7 +6,7 @@ from typing import Any, Final
 import msgspec
 from msgspec import Struct
 
-from daemon.core.access.callers import Operation
+from daemon.core.access.callers import Operation, require
 from daemon.core.errors import Refusal
 from daemon.core.json_values import timestamp, timestamp_or_none
 from daemon.core.limits import HOUR_US, NOTES_CHARACTERS_MAX, SECOND_US
@@ -82,10 +82,17 @@ async def approve(visit: Visit) -> Outcome:
         try:
             sure = await flow.needs_password(visit.env, caller, review_id, visit.idempotency)
             if sure:
-                await _make_sure(visit)
+                # The person has seen the money, and gives the own password.
+                require(visit.caller, Operation.DECIDE_FORGERY)
+                if visit.form.get("sure") != "yes":
+                    visit.wrong("sure", "sure_missing")
+                await confirm(visit)
             approval = flow.Approval(reference, None, sure)
             wait_s = visit.env.config.transactions.approval_undo_s
-            if wait_s > 0 and visit.who is not None and not await _is_of_branch(visit):
+            asked = await visit.env.store.read(lambda reader: reviews.get(reader, review_id, None))
+            # A branch decides its own reviews, and is asked at once.
+            of_branch = asked is not None and asked.branch_id is not None
+            if wait_s > 0 and visit.who is not None and not of_branch:
                 user = visit.who.user
                 await flow.approve_later(
                     visit.env, caller, review_id, approval, user, wait_s * SECOND_US
@@ -165,26 +172,11 @@ async def undo(visit: Visit) -> Outcome:
     return Goto(f"{QUEUE}/{review_id}", "said_review_undone" if is_open else "said_review_judged")
 
 
-async def _is_of_branch(visit: Visit) -> bool:
-    """Return whether a branch decides the review; it is asked at once."""
-    found = await visit.env.store.read(lambda reader: reviews.get(reader, visit.places["id"], None))
-    return found is not None and found.branch_id is not None
-
-
 def _decided_before(visit: Visit, refusal: Refusal) -> Goto:
     """Go to the page, which shows the decision and its author; raise any other refusal."""
     if refusal.code is not ErrorCode.REVIEW_ALREADY_DECIDED:
         raise refusal
     return Goto(f"{QUEUE}/{visit.places['id']}?late=1")
-
-
-async def _make_sure(visit: Visit) -> None:
-    """Ask for the confirmation that the money was seen, and the own password."""
-    if not visit.may(Operation.DECIDE_FORGERY):
-        raise Refusal(ErrorCode.ROLE_REQUIRED)
-    if visit.form.get("sure") != "yes":
-        visit.wrong("sure", "sure_missing")
-    await confirm(visit)
 
 
 async def _reference(visit: Visit) -> str | None:
@@ -250,7 +242,10 @@ async def show_one(visit: Visit) -> Shown:
             raise Refusal(ErrorCode.REVIEW_NOT_FOUND)
         after, later = _next(visit, reader, found.review), reviews.waiting(reader, review_id)
         sim = None if found.line is None else found.line.sim_seq
-        proof = wallet_form(visit, reader, sim) if _does_not_follow(found) else ""
+        of_balance = found.review.reason == ReviewReason.BALANCE_BREAK
+        candidate = found.place is not None and found.place.entry.standing is Standing.CANDIDATE
+        asks = found.review.state == reviews.OPEN and (of_balance or candidate)
+        proof = wallet_form(visit, reader, sim) if asks else ""
         return found, after, _last(visit, reader), later, proof
 
     found, after, last, later, proof = await visit.env.store.read(read)
@@ -286,14 +281,6 @@ async def show_one(visit: Visit) -> Shown:
             "text": visible,
         },
         f"{visit.words('review')} · {visit.money(paid.amount_minor, paid.currency)}",
-    )
-
-
-def _does_not_follow(found: ReviewEvidence) -> bool:
-    """Return whether a review is open because the balance of its message does not follow."""
-    return found.review.state == reviews.OPEN and (
-        found.review.reason == ReviewReason.BALANCE_BREAK
-        or (found.place is not None and found.place.entry.standing is Standing.CANDIDATE)
     )
 
 
@@ -481,9 +468,13 @@ def _options(visit: Visit, evidence: ReviewEvidence) -> list[Option]:
 
 def differences(visit: Visit, paid: Paid, order: Transaction) -> list[Difference]:
     """Compare a payment with an order, in words."""
-    found = [_amount(visit, paid, order), _code(visit, paid, order)]
+    t, found = visit.words, [_amount(visit, paid, order)]
+    typed, code = sms_text(visit, paid.typed) or "", order.svc_code or "—"
+    if typed:
+        found.append(_row(t, "code", typed, code, same=code in candidates(typed.upper())))
+    else:
+        found.append(Difference(t("code_of"), "—", code, t("differs_no_code"), "warn"))
     found += _payer(visit, paid, order)
-    t = visit.words
     if order.expected_telco_transaction_id is not None:
         same = normalize_telco_id(paid.telco_id or "") == order.expected_telco_transaction_id
         found.append(
@@ -518,14 +509,6 @@ def _amount(visit: Visit, paid: Paid, order: Transaction) -> Difference:
     key = "differs_short" if money < asked else "differs_over"
     text = t(key, amount=visit.money(abs(money - asked), paid.currency))
     return Difference(t("amount"), *shown, text, "bad")
-
-
-def _code(visit: Visit, paid: Paid, order: Transaction) -> Difference:
-    t = visit.words
-    typed, code = sms_text(visit, paid.typed) or "", order.svc_code or "—"
-    if not typed:
-        return Difference(t("code_of"), "—", code, t("differs_no_code"), "warn")
-    return _row(t, "code", typed, code, same=code in candidates(typed.upper()))
 
 
 def _payer(visit: Visit, paid: Paid, order: Transaction) -> list[Difference]:
