@@ -13,6 +13,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterable, Sequence
+from itertools import product
 from pathlib import Path
 from statistics import fmean
 
@@ -28,7 +29,7 @@ from tests.simulation.trust.demands import (
 )
 from tests.simulation.trust.game import Result, Setting
 from tests.simulation.trust.player import LEVELS
-from tests.simulation.trust.product import Limit, Product
+from tests.simulation.trust.product import Product
 from tests.simulation.trust.traffic import CENTRES, Size
 from tests.simulation.trust.wallet import HOME, SECOND, Route, money, short_receipt_text
 
@@ -50,25 +51,31 @@ def played(settings: Iterable[Setting]) -> list[Result]:
     return results
 
 
-def of_level(level: int, limit: Limit, results: Sequence[Result]) -> list[Row]:
-    """Return the lines of one level."""
+def of_level(results: Sequence[Result]) -> list[Row]:
+    """Return the lines of one level, kind of owner and kind of source."""
+    setting = results[0].setting
+    level = setting.level
+    assert level is not None, "it has an adversary"
     forged = [one for result in results for one in result.forged]
     unreal = [one for one in forged if not one.told_first]
     days = [day for result in results for day in result.forged_by_day().values()]
     genuine = sum(result.genuine for result in results)
     person = sum(result.by_person for result in results)
     failed = sum(bool(problems(result)) for result in results)
-    name = f"level {level}, limit {limit}"
+    at_once = sum(result.count("at once") for result in results)
+    name = f"level {level}, {'phone' if setting.phone else 'modem'}, owner {setting.owner}"
     limits = max(max(result.limits) for result in results)
+    allowed = "within the limits" if setting.phone else ALLOWED[level]
     share = held_share_max(results[0].setting)
     return [
         Row(f"{name}: forged paid, money that never came in", f"{len(unreal)}, GHS {money(sum(one.amount for one in unreal))}",
             f"worst day {money(max(days, default=0))} of at most {money(limits)}"),
         Row(f"{name}: forged paid, of lost receipts told first", f"{len(forged) - len(unreal)}"),
+        Row(f"{name}: genuine at once", f"{at_once / genuine:.2%}"),
         Row(f"{name}: genuine held for a person", f"{person / genuine:.2%}", f"{genuine} receipts",
             "" if share is None else f"<= {share:.1%}", None if share is None else person <= share * genuine),
         Row(f"{name}: forged reversals believed", f"{sum(len(result.reversals) for result in results)}"),
-        Row(f"{name}: months that violate a demand", f"{failed} of {len(results)}", "", ALLOWED[level], failed == 0),
+        Row(f"{name}: months that violate a demand", f"{failed} of {len(results)}", "", allowed, failed == 0),
     ]  # fmt: skip
 
 
@@ -161,10 +168,13 @@ def main() -> int:
     if asked.cost:
         return report("cost", cost_rows(), [])
     seeds, rows, notes = range(1, asked.seeds + 1), list[Row](), list[str]()
-    games: list[tuple[int, Limit]] = [(level, "auto") for level in LEVELS] + [(3, 0)]
-    for level, limit in games:
-        results = played(Setting(seed, level, Size(days=asked.days), limit) for seed in seeds)
-        rows += of_level(level, limit, results)
+    games = [
+        (level, phone) for phone, levels in ((False, LEVELS), (True, (1,))) for level in levels
+    ]
+    for (level, phone), owner in product(games, ("daily", "weekly", "never", "errs")):
+        size = Size(days=asked.days)
+        results = played(Setting(seed, level, size, owner=owner, phone=phone) for seed in seeds)
+        rows += of_level(results)
         notes += [f"{problems(one)[0]}\n  again: {one.setting.again()}" for one in results if problems(one)][:2]  # fmt: skip
     for per_month in (300, 3_000):
         for centres, untold, limit in (

@@ -55,8 +55,8 @@ def _usual(times: Sequence[int], since: int, until: int) -> float:
         if back:
             found = (bisect_left(times, until - by) - bisect_left(times, since - by) for by in back)
             return sum(found) / len(back)
-    # The closing time is not known yet: the silence of the night must not confirm a forged row of the evening.
-    until = min(until, since // DAY_US * DAY_US + FIRST_DAY_ENDS_US)
+    # The closing time is not known yet: the silence of the first night must not confirm a forged row of the evening.
+    until = min(until, first // DAY_US * DAY_US + FIRST_DAY_ENDS_US)
     elapsed = max(since - first, MINUTE_US)
     return bisect_left(times, since) * max(0, until - since) / elapsed / 2
 

@@ -301,3 +301,6 @@ def test_on_the_first_day_half_the_pace_counts_until_the_evening() -> None:
     assert 4 < usual_receipts(times, now, now + HOUR_US) < 6
     night = MONDAY + 18 * HOUR_US
     assert usual_receipts(times, night, night + 4 * HOUR_US) == 0
+    assert usual_receipts(times, night, MONDAY + DAY_US + 8 * HOUR_US) == 0, (
+        "nor the next morning before it opens"
+    )
