@@ -22,7 +22,8 @@ def test_times_are_shown_in_the_shops_zone(lagos: FakeApi, momo: Momo) -> None:
     assert "today 09:14" in momo(*LIST, "--utc").out
     assert "today 09:14" in momo(*LIST, "--tz", "Africa/Accra").out
     assert "today 09:14" in momo(*LIST, MOMO_TZ="Africa/Accra").out
-    assert {asked.path for asked in lagos.asked} == {Path.TRANSACTIONS}
+    asked = {asked.path for asked in lagos.asked}
+    assert asked == {Path.TRANSACTIONS, Path.LOCAL_REPORT}, "the zone is in every answer"
 
 
 def test_a_day_begins_when_it_begins_for_the_shop(lagos: FakeApi, momo: Momo) -> None:
