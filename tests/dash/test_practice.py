@@ -6,7 +6,7 @@ from playwright.async_api import Browser
 from daemon.dash.tables import PAGES
 from daemon.steps.lines import attach_simulated
 from daemon.wire import Role
-from tests.dash.test_browser import AT_LAST_MS
+from tests.dash.test_browser import AT_LAST_MS, violations
 from tests.dash.test_till import sell
 from tests.fakes.api import FakeApi
 from tests.fakes.browser import needs_browser, visiting
@@ -57,6 +57,7 @@ async def test_the_sandbox_is_shown_by_itself_only_while_every_phone_is_simulate
 async def test_money_of_the_sandbox_and_of_the_shop_never_stand_on_one_page(api: FakeApi) -> None:
     await attach(api)
     person = await log_in(api, Role.OWNER)
+    await person.post("/dash/shifts")
     orders = Orders(api.shop)
     await orders.make("paid")
     await switch(person, "test")
@@ -71,11 +72,12 @@ async def test_money_of_the_sandbox_and_of_the_shop_never_stand_on_one_page(api:
         "/dash/day",
         "/dash/search?q=GHS",
         "/dash/messages",
+        "/dash/shifts/1",
     )
     for path in pages:
         shown = (await person.get(path)).text
         assert "25.00" not in shown, path
-    for path in ("/dash", "/dash/payments", "/dash/transactions", "/dash/day"):
+    for path in ("/dash", "/dash/payments", "/dash/transactions", "/dash/day", "/dash/shifts/1"):
         assert "17.00" in (await person.get(path)).text, path
     await switch(person, "live")
     for path in pages:
@@ -151,5 +153,6 @@ async def test_an_open_tab_follows_the_switch_and_hears_only_its_own_mode(
         await page.get_by_role("cell", name="17.00").first.wait_for(timeout=AT_LAST_MS)
         assert await page.get_by_text("25.00").count() == 0
         assert "25.00" not in await page.locator("#say").inner_text()
+        assert await violations(visit) == []
         await page.get_by_role("button", name="End", exact=True).click()
         await page.get_by_text("25.00").first.wait_for(timeout=AT_LAST_MS)
