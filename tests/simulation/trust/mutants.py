@@ -99,7 +99,7 @@ MUTANTS: Final = (
     Mutant(1, "a doubted message moves the balance", {f"{_JUDGE}:doubts_about": lambda *_: []}, tests=ATTACKS),
     Mutant(2, "an emptied wallet and a first message are firm", {f"{_LINE}:_provisional_after": _nothing}, tests=RULES_TESTS),
     Mutant(2, "a large fee is no doubt", {f"{_JUDGE}:fee_doubt": _nothing}, tests="tests/flows/messages/test_made_up_fees.py"),
-    Mutant(3, "a break pays without a limit", {f"{_LINE}:has_room": _always}, weeks(3)),
+    Mutant(3, "a break pays without a limit", {f"{_LINE}:has_room": _always}, weeks(3), tests=ATTACKS),
     Mutant(3, "nothing is a flood", {f"{_LINE}:is_flood": _never}, tests=ATTACKS),
     Mutant(3, "contradicted money is no strike", {f"{_JUDGE}:Line.strike": _nothing}, tests=PROOF_TESTS),
     Mutant(4, "a proof refutes what lies before an unexplained change", {f"{_LINE}:is_contradicted": _always}, tests=PROOF_TESTS),
