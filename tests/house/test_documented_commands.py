@@ -100,8 +100,8 @@ NAMED = re.compile(
 PROSE = {
     "adds", "and", "as", "asks", "believes", "can", "cannot", "collects", "compares", "continues", "converts", "demo-hub",
     "does", "encoded", "finds", "goes", "has", "is", "itself", "keeps", "knows", "learns", "lui-m", "made", "makes", "marks",
-    "may", "message", "must", "n", "names", "ne", "needs", "never", "on", "opens", "paused", "payments", "puts", "reads",
-    "recognises", "refuses", "reports", "runs", "says", "sends", "serves", "sets", "shows", "signs", "speaks", "starts",
+    "may", "message", "must", "n", "names", "ne", "needs", "never", "on", "opens", "ouvre", "paused", "payments", "puts", "reads",
+    "recognises", "refuses", "reports", "runs", "s", "says", "sends", "serves", "sets", "shows", "signs", "speaks", "starts",
     "stays", "takes", "tells", "tries", "uses", "waits", "was", "will", "writes",
 }  # fmt: skip
 """Words that follow the name of the program in a sentence. No command may have such a name."""
