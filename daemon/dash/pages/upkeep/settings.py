@@ -5,9 +5,8 @@ import json
 import os
 from typing import Any, Final
 
-from msgspec import Struct
-
 from daemon.core.errors import Refusal
+from daemon.core.json_values import Json
 from daemon.dash.parts.confirming import confirm
 from daemon.dash.parts.listing import chosen_file
 from daemon.dash.web.visit import FormWrong, Goto, Outcome, Shown, Visit
@@ -40,18 +39,6 @@ PASSWORD_CHARACTERS_MAX: Final = 1024
 VALUE_CHARACTERS_MAX: Final = 2000
 
 
-class Setting(Struct, frozen=True):
-    """One setting as shown: texts of its values, the key of its meaning, and whether its change waits for a restart."""
-
-    key: str
-    value: str
-    default: str
-    origin: str
-    word: str
-    live: bool
-    waits: bool
-
-
 async def show_list(visit: Visit) -> Shown:
     """Show every setting, by task."""
     try:
@@ -59,15 +46,15 @@ async def show_list(visit: Visit) -> Shown:
         problem = ""
     except ConfigError as error:
         found, problem = [], visit.cite(str(error))
-    tasks: dict[str, list[Setting]] = {task: [] for task in TASKS}
+    tasks: dict[str, list[Json]] = {task: [] for task in TASKS}
     for one in found:
-        tasks[task_of(one.key)].append(one)
+        tasks[task_of(one["key"])].append(one)
     return Shown(
         "upkeep/settings.html",
         {
             "tasks": tasks,
             "path": visit.machine.places.config,
-            "waiting": [one for one in found if one.waits],
+            "waiting": [one for one in found if one["waits"]],
             "channels": visit.machine.channels,
             "problem": problem,
             "has_password": await notices.has_smtp_password(visit.env),
@@ -131,7 +118,7 @@ async def show_one(visit: Visit) -> Shown:
     default = "default" in fields
     value = fields.get("value", "" if visit.form and not default else None)
     try:
-        found = {one.key: one for one in await asyncio.to_thread(_read, visit)}
+        found = {one["key"]: one for one in await asyncio.to_thread(_read, visit)}
     except ConfigError as error:
         raise Refusal(ErrorCode.VALIDATION_ERROR, str(error), hint="momo config edit") from error
     if key not in found:
@@ -151,7 +138,7 @@ async def show_one(visit: Visit) -> Shown:
         "upkeep/setting.html",
         {
             "one": found[key],
-            "given": found[key].value if value is None else value,
+            "given": found[key]["value"] if value is None else value,
             "default": default,
             "new": new,
             "allowed": allowed,
@@ -163,21 +150,23 @@ async def show_one(visit: Visit) -> Shown:
     )
 
 
-def _read(visit: Visit) -> list[Setting]:
-    found = config_file.show_settings(visit.machine.places, os.environ)
+def _read(visit: Visit) -> list[Json]:
+    """Return every setting with the texts of its values, the key of its meaning, and whether its change waits for a restart."""
     running, rows = visit.env.config, all_rows()
+
+    def waits(one: Json) -> bool:
+        row = rows[one["key"]]
+        return not one["live"] and config_file.as_typed(value_of(running, row)) != one["value"]
+
     return [
-        Setting(
-            one["key"],
-            _text(one["value"]),
-            _text(one["default"]),
-            one["origin"],
-            row.word,
-            row.setting.live,
-            not row.setting.live and config_file.as_typed(value_of(running, row)) != one["value"],
-        )
-        for one in found
-        for row in (rows[one["key"]],)
+        {
+            **one,
+            "value": _text(one["value"]),
+            "default": _text(one["default"]),
+            "word": rows[one["key"]].word,
+            "waits": waits(one),
+        }
+        for one in config_file.show_settings(visit.machine.places, os.environ)
     ]
 
 
