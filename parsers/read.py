@@ -98,7 +98,7 @@ _SECOND_MESSAGE: Final = re.compile(
     re.ASCII | re.DOTALL | re.IGNORECASE,
 )
 _DATE_IN_NAME: Final = re.compile(
-    r"(?:\s(?:on|at))?[\s,(]{0,16}(?<!\d)(?:\d{4}([-/])\d\d\1\d\d|\d{1,2}([-/])\d{1,2}\2(?:\d{4}|\d\d))(?!\d)"
+    r"\.?(?:\s(?:on|at))?[\s,(]{0,16}(?<!\d)(?:\d{4}([-/])\d\d\1\d\d|\d{1,2}([-/])\d{1,2}\2(?:\d{4}|\d\d))(?!\d)"
     r"(?:,?\s{1,16}(?:at\s{1,16})?\d{1,2}:\d\d(?::\d\d)?(?:\s?[AP]M)?)?[\s,)]{0,16}",
     re.ASCII | re.IGNORECASE,
 )
@@ -335,6 +335,8 @@ def _build(wording: Wording, found: Groups) -> Reading:
     name = found.pop("payer_name", "")
     if "-" in name or "/" in name:
         name = _DATE_IN_NAME.sub(" ", name).strip(_BLANK)
+    elif printed_at is not None:
+        name = name.removesuffix(".")  # the sentence ended before the printed time
     said: dict[str, Any] = {
         "network": wording.network,
         "wording": wording.name,

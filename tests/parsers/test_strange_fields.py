@@ -121,7 +121,7 @@ def test_strange_references_change_nothing_else(typed: str) -> None:
 )
 def test_a_date_in_a_name_is_not_part_of_it(date: str) -> None:
     for wording, sample in NAMED:
-        for name in (f"EFUA ATTA {date}", f"EFUA {date} ATTA"):
+        for name in (f"EFUA ATTA {date}", f"EFUA {date} ATTA", f"EFUA ATTA. {date}"):
             text = with_name(wording, sample, name)
             if text is not None:
                 reading = read(None, text)
