@@ -10,7 +10,7 @@ from daemon.env import Env
 from daemon.steps.context import INTERNAL_ERROR, Context, JoinedMessage, internal_errors
 from daemon.steps.judge import Line, due_of
 from daemon.steps.process_message import process_message, record_fault, record_unreadable
-from daemon.steps.store_parts import Unread, assemble
+from daemon.steps.store_parts import ASSEMBLE_AFTER_US, Unread, assemble
 from daemon.store.engine import Reader, Tx
 from daemon.store.messages import balances, messages
 from daemon.store.messages.balances import Chain
@@ -39,11 +39,13 @@ async def assemble_parts(env: Env, tell: Tell = _raise) -> int:
     """
     times = env.times()
     now = times.wall_us
-    if not await env.store.read(lambda reader: messages.due_for_assembly(reader, now, 1)):
+    if not await env.store.read(
+        lambda reader: messages.due_for_assembly(reader, now, ASSEMBLE_AFTER_US, 1)
+    ):
         return 0  # the usual case, without a write transaction
 
     def job(tx: Tx) -> int:
-        rows = messages.due_for_assembly(tx, now, BATCH)
+        rows = messages.due_for_assembly(tx, now, ASSEMBLE_AFTER_US, BATCH)
         return sum(_assemble(env, tx, row, times, process_message) for row in rows)
 
     try:
@@ -68,7 +70,7 @@ async def _assemble_one_by_one(env: Env, times: Times, tell: Tell) -> int:
 
     found = 0
     for row in await env.store.read(
-        lambda reader: messages.due_for_assembly(reader, times.wall_us, BATCH)
+        lambda reader: messages.due_for_assembly(reader, times.wall_us, ASSEMBLE_AFTER_US, BATCH)
     ):
         for work in (put_together, store_whole, set_aside):
             try:

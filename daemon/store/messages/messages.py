@@ -311,12 +311,15 @@ def assemble_later(tx: Tx, message_id: str, at: int | None) -> None:
     )
 
 
-def due_for_assembly(reader: Reader, now: int, limit: int) -> list[Message]:
-    """Return the messages that are due for joining their parts, in order of arrival."""
+def due_for_assembly(reader: Reader, now: int, longest: int, limit: int) -> list[Message]:
+    """Return the messages that are due for joining their parts, in order of arrival.
+
+    One whose time is later than the `longest` wait from now was stored while the clock was ahead.
+    """
     return reader.every(
         Message,
-        "SELECT * FROM messages WHERE assemble_at <= :now ORDER BY assemble_at, seq LIMIT :limit",
-        {"now": now, "limit": limit},
+        "SELECT * FROM messages WHERE assemble_at <= :now OR assemble_at > :latest ORDER BY assemble_at, seq LIMIT :limit",
+        {"now": now, "latest": now + longest, "limit": limit},
     )
 
 

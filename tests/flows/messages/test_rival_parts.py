@@ -157,6 +157,17 @@ async def test_swapped_parts_wait_six_seconds_for_rivals(shop: FakeShop) -> None
     assert await assemble_parts(shop.env) == 0
 
 
+async def test_swapped_parts_wait_no_longer_when_the_clock_was_ahead_and_is_put_right(
+    shop: FakeShop,
+) -> None:
+    first, second = parts(shop, (await shop.request()).svc_code)
+    await shop.read_pdus([second])
+    shop.clock.advance(1)
+    await shop.read_pdus([first])
+    shop.clock.jump(-26 * 3600)
+    assert await after_six_seconds(shop) == 1
+
+
 @pytest.mark.parametrize(("seconds", "apart"), [(6, 0), (600, 50)])
 async def test_parts_in_their_order_count_at_once(
     shop: FakeShop, seconds: float, apart: float
