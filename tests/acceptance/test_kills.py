@@ -12,7 +12,7 @@ from tests.acceptance.conftest import Scene
 from tests.fakes.invariants import check_invariants
 from tests.fakes.message_journal import journal_of
 from tests.fakes.phone import PhoneProcess
-from tests.fakes.real_shop import RealShop, pause, utc_now, wait_until
+from tests.fakes.real_shop import SOON_S, RealShop, pause, utc_now, wait_until
 from tests.fakes.receipts import Receipt, mtn_receipts
 from tests.fakes.receiver import DROP, Answer, Request
 from tests.fakes.seed import seed
@@ -209,3 +209,19 @@ def _receiver_got_everything_under_one_id(
 
 def _amount(minor: int) -> str:
     return f"{minor // 100}.{minor % 100:02d}"
+
+
+@pytest.mark.parametrize("swapped", [False, True])
+def test_a_kill_between_two_parts_of_a_receipt_delays_it_by_seconds(
+    scene: Scene, swapped: bool
+) -> None:
+    scene.shop.begin_chain(50_000)
+    scene.open_for_business()
+    [receipt] = mtn_receipts(1, seed(), started=utc_now())
+    first, second = receipt.pdus[::-1] if swapped else receipt.pdus
+    scene.phone.deliver([first])
+    wait_until(scene.phone.is_empty, SOON_S, "the first part is stored and deleted")
+    scene.shop.kill()
+    scene.phone.deliver([second])
+    scene.shop.start()
+    wait_until(lambda: scene.shop.rows("SELECT 1 FROM payments"), SOON_S, "the receipt pays")

@@ -132,7 +132,7 @@ def test_a_date_in_a_name_is_not_part_of_it(date: str) -> None:
 
 @given(
     st.sampled_from(("K7M2QX", "A7K2M9")),
-    st.sampled_from(("", " ", "-", ".", " - ", "  ")),
+    st.sampled_from(("", " ", "-", ".", " - ", "  ", "\u2013", " \u2011")),
     st.integers(1, 5),
     st.sampled_from(("", "order ", "pay for ", "Gh Gh ", "No. ", "'", "(")),
     st.sampled_from(("", " thanks", " for rice", "!", ")", "'", " 2 bags", ", Ama")),
