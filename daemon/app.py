@@ -118,7 +118,6 @@ async def serve(options: RunOptions, places: wire.Places, environ: Mapping[str, 
     disk = DiskWatch()
     log_file = LogFile(places.log, is_paused=lambda: disk.stops_extras)
     log = Log.of_daemon(log_file, f"{places.log}/daemon.log", as_json=options.log_json)
-    log.prepare()
 
     def report(_loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
         error = context.get("exception")

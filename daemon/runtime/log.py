@@ -1,7 +1,6 @@
 """The log: one line per event, for people on stderr and as JSON in the shop's log folder.
 
-It never contains the text of a message, a name, a phone number or a secret: every line passes `mask_value`; callers still log ids and counts, not contents. structlog is imported with the first line,
-so that it does not delay the start, and without rich: 4 MB of memory instead of 10.
+It never contains the text of a message, a name, a phone number or a secret: every line passes `mask_value`; callers still log ids and counts, not contents. structlog is imported without rich: 4 MB of memory instead of 10.
 
 A line that cannot be written to `momo.log` (full disk) is lost and never stops the shop; the next line is tried again.
 """
@@ -51,7 +50,7 @@ class Log:
 
     @classmethod
     def of_daemon(cls, file: LineWriter, captured: str, *, as_json: bool = False) -> Self:
-        """Return the log of the daemon, which writes to its file and to stderr.
+        """Return the log of the daemon, which writes to its file and to stderr, with all that a line needs loaded.
 
         `captured` is the file to which `momo daemon start` redirects stderr. It is not rotated, so no log lines go
         there, only other output, such as tracebacks of a crash.
@@ -60,7 +59,9 @@ class Log:
         with contextlib.suppress(OSError, ValueError):
             stderr = os.fstat(sys.stderr.fileno())
             is_captured = os.path.samestat(stderr, os.stat(captured))  # noqa: PTH116 -- no pathlib here
-        return cls(None if is_captured else sys.stderr, as_json=as_json, file=file)
+        log = cls(None if is_captured else sys.stderr, as_json=as_json, file=file)
+        log._prepared()  # later there may be no free descriptor to load it
+        return log
 
     def info(self, event: str, **facts: Any) -> None:
         """Log a normal event. `event` is a constant such as `modem.ready`; the rest are its values."""
@@ -74,8 +75,7 @@ class Log:
         """Log an event that needs attention."""
         self._write("error", event, facts)
 
-    def prepare(self) -> list[Any]:
-        """Load what a line needs: later there may be no free descriptor for that."""
+    def _prepared(self) -> list[Any]:
         if self._loggers is None:
             loggers = []
             if self._out is not None:
@@ -86,7 +86,7 @@ class Log:
         return self._loggers
 
     def _write(self, level: str, event: str, facts: dict[str, Any]) -> None:
-        for logger in self.prepare():
+        for logger in self._prepared():
             with contextlib.suppress(
                 OSError
             ):  # stderr may be a file on a full disk, or a closed pipe

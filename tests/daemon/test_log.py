@@ -197,6 +197,23 @@ def test_captured_stderr_gets_no_lines(tmp_path: Path, monkeypatch: pytest.Monke
     assert said(tmp_path) == ["modem.ready", "modem.ready"]
 
 
+def test_the_first_line_of_the_daemon_is_written_when_no_more_file_can_be_opened(
+    tmp_path: Path,
+) -> None:
+    program = (
+        "import sys\n"
+        "from daemon.runtime.log import Log\n"
+        "from tests.fakes.descriptors import no_free_descriptor\n"
+        "log = Log.of_daemon(sys.stderr, '/nowhere')\n"
+        "with no_free_descriptor():\n"
+        "    log.info('modem.ready')\n"
+    )
+    ran = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=60
+    )
+    assert (ran.returncode, ran.stderr.count("modem.ready")) == (0, 2), ran.stderr
+
+
 def test_while_the_disk_is_tight_the_file_stands_still_after_the_line_that_says_so(
     tmp_path: Path,
 ) -> None:
