@@ -30,7 +30,7 @@ DISK_BYTES = 160 << 20
 PAGE = 4096
 RECEIPTS = 12
 HEALED_S = 150.0
-"""Parts that arrived in different batches wait a minute for rivals."""
+"""The database is tried again every few seconds, and swapped parts wait six seconds for rivals."""
 ORDER = {"amount": "1.00", "phone_number": "0244123456"}
 SEEDS = pytest.mark.parametrize("seed", range(share(20, 2)))
 
@@ -197,6 +197,37 @@ def test_a_read_only_disk_is_named_and_the_shop_heals(
         _remount(disk, "rw")
         wait_until(lambda: is_healthy(shop), HEALED_S, "the shop heals by itself")
         has_all(shop, phone, receipts[: 1 + len(late)])
+        shop.stop()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("was_killed", [False, True])
+def test_a_folder_of_the_socket_that_cannot_be_written_at_the_start_stops_no_intake(
+    disk: Path, phone: PhoneProcess, fresh: RealShop, tmp_path: Path, was_killed: bool
+) -> None:
+    receipts = receipts_for(1)[:2]
+    with contextlib.ExitStack() as stack:
+        shop = stack.enter_context(shop_on(disk, phone, fresh, tmp_path / "daemon.log"))
+        folder = Path(shop.places.socket).parent
+        shop.stop()
+        stack.enter_context(_writable(folder))
+        folder.chmod(0o700)
+        if was_killed:  # its socket is left
+            shop.start()
+            shop.kill()
+        _remount(folder, "ro")
+        shop.start()
+        assert f"warning: {shop.places.socket} cannot be " in shop.said_now()
+        phone.deliver(receipts[0].pdus)
+        has_all(shop, phone, receipts[:1])
+        _remount(folder, "rw")
+        wait_until(
+            lambda: Path(shop.places.socket).is_socket() and is_healthy(shop),
+            HEALED_S,
+            "it answers",
+        )
+        phone.deliver(receipts[1].pdus)
+        has_all(shop, phone, receipts)
         shop.stop()
 
 

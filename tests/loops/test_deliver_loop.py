@@ -646,6 +646,7 @@ async def test_deliveries_wait_for_a_file_of_cas_uncounted_and_go_when_it_is_the
             await FaultLoop(shop.env, {}, Log(log)).look()
             (fault,) = shop.env.faults.all()
             assert (fault.cause, str(missing) in str(fault.text)) == ("ca_file_unreadable", True)
+            assert "deliver.has_cas" not in log.getvalue()
             missing.parent.mkdir()
             missing.write_bytes(Path(receiver.ca_file).read_bytes())
             await all_delivered(shop)

@@ -219,5 +219,11 @@ def test_ids_and_amounts_that_went_through_a_spreadsheet_are_read() -> None:
     assert "a number that a spreadsheet has rounded" in third.problem
 
 
+def test_an_id_that_a_spreadsheet_has_rounded_is_not_looked_for(api: FakeApi, momo: Momo) -> None:
+    ran = momo("reconcile", order(1), "9.3E+10")
+    assert (ran.code, api.asked) == (2, [])
+    assert "copy the whole ID from the customer's message" in ran.err
+
+
 def test_the_old_mark_of_the_cedi_is_an_amount_in_cedis() -> None:
     assert amount_of("ghc10") == ("10.00", "GHS")
