@@ -334,7 +334,7 @@ ELSEWHERE = {
     **dict.fromkeys(
         (
             "daemon/commands/config.py", "daemon/commands/decode.py", "momo_cli/service/daemon_program.py",
-            "momo_cli/service/modem_manager.py", "momo_cli/setup/machine.py", "momo_cli/show/render.py",
+            "momo_cli/frame/command.py", "momo_cli/service/modem_manager.py", "momo_cli/setup/machine.py", "momo_cli/show/render.py",
         ),
         "what the other half of momo or a program of the system has printed",
     ),
