@@ -147,21 +147,48 @@ def _of_csv(pieces: Iterator[str], zone: tzinfo) -> Iterator[BackupMessage]:
             "it is not text (UTF-8)"
         )  # a picture, a spreadsheet: the names of columns are whole
     delimiter = max(",;\t", key=first.count)
-    reader = csv.reader(chain([first], lines), delimiter=delimiter, strict=True)
-    try:
-        header = next(reader, [])
-        places = _places([cell.strip().casefold().replace(" ", "_") for cell in header])
-        begin = reader.line_num + 1
-        for cells in reader:
-            if any(cell.strip() for cell in cells):
-                padded = [*cells, *[""] * (len(header) - len(cells))]
-                found = {name: padded[place] for name, place in places.items()}
-                if found.get("type", "").strip().casefold() in _RECEIVED:
-                    values = (found["sender"], found["text"], [found["date"]])
-                    yield _found(begin, values, found.get("smsc"), zone)
-            begin = reader.line_num + 1
-    except csv.Error as problem:
-        raise BackupError(f"line {reader.line_num}: not CSV: {problem}") from None
+    records = _records(chain([first], lines), delimiter)
+    begin, header = next(records, (1, list[str]()))
+    if isinstance(header, str):
+        raise BackupError(f"line {begin}: not CSV: {header}")
+    places = _places([cell.strip().casefold().replace(" ", "_") for cell in header])
+    for begin, cells in records:
+        if isinstance(cells, str):
+            yield BackupMessage(begin, {}, f"not CSV: {cells}")
+        elif any(cell.strip() for cell in cells):
+            padded = [*cells, *[""] * (len(header) - len(cells))]
+            found = {name: padded[place] for name, place in places.items()}
+            if found.get("type", "").strip().casefold() in _RECEIVED:
+                values = (found["sender"], found["text"], [found["date"]])
+                yield _found(begin, values, found.get("smsc"), zone)
+
+
+def _records(lines: Iterator[str], delimiter: str) -> Iterator[tuple[int, list[str] | str]]:
+    """Yield each record with the number of its first line; a line that begins no record gives the reason instead.
+
+    The lines after such a line are read again: a quote that was left open may have taken them in.
+    """
+    number, again = 1, list[str]()
+
+    def source(taken: list[str]) -> Iterator[str]:
+        while (line := again.pop() if again else next(lines, None)) is not None:
+            taken.append(line)
+            yield line
+
+    while True:
+        taken = list[str]()
+        try:
+            record: list[str] | str = next(
+                csv.reader(source(taken), delimiter=delimiter, strict=True)
+            )
+        except StopIteration:
+            return
+        except csv.Error as problem:
+            record = str(problem)
+            again += reversed(taken[1:])
+            del taken[1:]
+        yield number, record
+        number += len(taken)
 
 
 def _places(header: list[str]) -> dict[str, int]:

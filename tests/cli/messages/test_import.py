@@ -139,8 +139,21 @@ def test_csv_is_read_by_the_names_of_its_columns() -> None:
 def test_csv_without_the_columns_is_refused() -> None:
     with pytest.raises(BackupError, match="line 1: no column text, date"):
         found("sender,amount\nMobileMoney,12\n", "csv")
-    with pytest.raises(BackupError, match="line 2: not CSV"):
-        found('sender,text,date\nMobileMoney,"never ends,1\n', "csv")
+    with pytest.raises(BackupError, match="line 1: not CSV"):
+        found('sender,text,"date\nMobileMoney,never ends,1\n', "csv")
+
+
+@pytest.mark.parametrize(
+    "odd",
+    ['MobileMoney,"never ends,1', 'MobileMoney,"He said "hi" to me",1', "MobileMoney,a\rb,1"],
+)
+@pytest.mark.parametrize("size", [1, 1000])
+def test_a_line_that_is_no_csv_is_told_and_the_others_are_read(odd: str, size: int) -> None:
+    good = 'MobileMoney,"two\nlines",1762070400000\n'
+    first, bad, *others = found(f"sender,text,date\n{good}{odd}\n{good}{good}", "csv", size=size)
+    assert (bad.line, bad.body, "not CSV" in bad.problem) == (4, {}, True)
+    assert [one.line for one in (first, *others)] == [2, 5, 7]
+    assert all(one.body["text"] == "two\nlines" for one in (first, *others))
 
 
 def test_pdus_stand_one_a_line() -> None:
