@@ -1,7 +1,6 @@
 """Checks of `momo doctor`: their results, their inputs and the report. Each area is a function, listed in `run.py`.
 
-Also here, for several areas: the shop's database, opened or a skipped check with the reason; and the installed unit files
-(systemd units of the user and the system, launchd agents).
+Also here, for several areas: the shop's database, opened or a skipped check with the reason; and the installed unit files.
 """
 
 import dataclasses
@@ -252,7 +251,4 @@ def installed_units(system: System, suffix: str) -> list[tuple[Path, bool]]:
     folders = dict.fromkeys((system.root / folder).resolve() for folder in UNIT_FOLDERS)
     for folder in folders:
         seen += [(path, False) for path in sorted(folder.glob(f"momo*.{suffix}"))]
-    if suffix == "service":
-        agents = sorted((home / "Library" / "LaunchAgents").glob("*momo*.plist"))
-        seen += [(path, True) for path in agents]
     return seen

@@ -118,7 +118,7 @@ class KeepAwakeLoop:
         self._env = env
         self._log = log
         self._setting = env.config.power.keep_awake
-        self._hold = SleepInhibitor(self._setting) if hold is None else hold
+        self._hold = SleepInhibitor() if hold is None else hold
         self._plugged = plugged
         self._again_at = 0.0
 

@@ -132,12 +132,7 @@ def keep_ballast(folder: str, size: int = BALLAST_BYTES) -> bool:
         path.unlink()
     fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     try:
-        if hasattr(os, "posix_fallocate"):
-            os.posix_fallocate(fd, 0, size)
-        else:
-            block = b"\0" * 65_536
-            for begin in range(0, size, len(block)):
-                os.write(fd, block[: size - begin])
+        os.posix_fallocate(fd, 0, size)
     except OSError:
         path.unlink(missing_ok=True)
         raise

@@ -25,8 +25,6 @@ from parsers.times import from_us
 
 FOLDER: Final = "messages"
 _NAME: Final = re.compile(r"(?:momo-[0-9a-f]{8}-)?(\d{4}-\d{2})\.journal", re.ASCII)
-_DATA_SYNC: Final = getattr(os, "fdatasync", os.fsync)
-"""macOS has no `fdatasync`."""
 _FETCHED: Final = "fetched"
 """This file exists from before parts are added in the middle until the database has them."""
 _RECENT_MAX: Final = 4_000
@@ -97,7 +95,7 @@ class MessageJournal(Struct):
             data = b"".join(core.encode(one, self.key) for one in fresh.values())
             try:
                 _write_all(file.fd, data)
-                _DATA_SYNC(file.fd)
+                os.fdatasync(file.fd)
             except OSError:
                 # The written part is unknown, so the next call opens the file again and writes the lines again.
                 with contextlib.suppress(OSError):

@@ -16,7 +16,6 @@ import os
 import re
 import socket
 import struct
-import sys
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime, timedelta
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
@@ -50,17 +49,11 @@ def machine_names() -> MachineNames:
     host = socket.gethostname().partition(".")[0].lower()
     found = []
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-        if sys.platform == "linux":
-            for _, name in socket.if_nameindex():
-                request = struct.pack("256s", name.encode()[:15])
-                with contextlib.suppress(OSError):  # an interface without an IPv4 address
-                    answer = fcntl.ioctl(probe.fileno(), _SIOCGIFADDR, request)
-                    found.append(socket.inet_ntoa(answer[20:24]))
-        else:
-            # The address of the default route. Connecting a UDP socket sends nothing.
-            with contextlib.suppress(OSError):
-                probe.connect(("192.0.2.1", 9))
-                found.append(str(probe.getsockname()[0]))
+        for _, name in socket.if_nameindex():
+            request = struct.pack("256s", name.encode()[:15])
+            with contextlib.suppress(OSError):  # an interface without an IPv4 address
+                answer = fcntl.ioctl(probe.fileno(), _SIOCGIFADDR, request)
+                found.append(socket.inet_ntoa(answer[20:24]))
     kept = sorted({each for each in found if not IPv4Address(each).is_loopback}, key=IPv4Address)
     return MachineNames(host if _LABEL.fullmatch(host) else "", tuple(kept))
 

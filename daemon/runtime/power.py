@@ -1,20 +1,16 @@
 """Power of the machine: whether it is plugged in, and the lock that keeps it awake.
 
-On Linux, `systemd-inhibit` takes a lock from logind and keeps it while its child program runs. The child reads a pipe from
-this process and ends with it, so the lock is released however this process ends. On macOS, `caffeinate -w` watches this
-process.
+`systemd-inhibit` takes a lock from logind and keeps it while its child program runs. The child reads a pipe from
+this process and ends with it, so the lock is released however this process ends.
 """
 
 import asyncio
 import contextlib
-import os
-import sys
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
 from daemon.core.errors import MomoError
-from daemon.core.upkeep.self_check import ALWAYS, AwakeState
+from daemon.core.upkeep.self_check import AwakeState
 
 SUPPLIES: Final = Path("/sys/class/power_supply")
 START_S: Final = 10.0
@@ -53,9 +49,7 @@ def _word(path: Path) -> str:
 class SleepInhibitor:
     """A lock that keeps the machine awake between `take` and `release`."""
 
-    def __init__(self, setting: str, platform: str = sys.platform) -> None:
-        self._tries = _tries(setting, platform)
-        self._process: asyncio.subprocess.Process | None = None
+    _process: asyncio.subprocess.Process | None = None
 
     @property
     def held(self) -> bool:
@@ -66,31 +60,31 @@ class SleepInhibitor:
         """Take the strongest lock that is available; return its strength, and why a stronger one was refused.
 
         Raises:
-            HoldRefused: No lock is available.
+            InhibitRefused: No lock is available.
         """
         why = ""
-        for hold, words, says in self._tries:
+        # Without a desktop session, logind's policy allows only `idle`.
+        for hold, what in ((AwakeState.HELD, "idle:sleep"), (AwakeState.IDLE_ONLY, "idle")):
             try:
-                await self._start(words, says=says)
+                # The child only reads our pipe: however the daemon ends, the pipe closes and the lock is released.
+                await self._start("systemd-inhibit", f"--what={what}", *_WHO, *_KEEPER)
             except InhibitRefused as refused:
                 why = why or str(refused)
                 continue
             return hold, why
         raise InhibitRefused(why)
 
-    async def _start(self, words: Sequence[str], *, says: bool) -> None:
+    async def _start(self, *words: str) -> None:
         try:
             process = await asyncio.create_subprocess_exec(
                 *words,
                 stdin=asyncio.subprocess.PIPE,
-                stdout=asyncio.subprocess.PIPE if says else asyncio.subprocess.DEVNULL,
-                stderr=asyncio.subprocess.PIPE if says else asyncio.subprocess.DEVNULL,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=asyncio.subprocess.PIPE,
             )
         except OSError as error:
             raise InhibitRefused(f"{words[0]} cannot be started: {error.strerror}") from error
         self._process = process
-        if not says:
-            return
         assert process.stdout is not None, "it has a pipe"
         try:
             async with asyncio.timeout(START_S):
@@ -111,23 +105,9 @@ class SleepInhibitor:
         if process.stdin is not None:
             process.stdin.close()
         with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(STOP_S if process.stdout is not None else 0):
+            async with asyncio.timeout(STOP_S):
                 await process.wait()
         if process.returncode is None:
             with contextlib.suppress(ProcessLookupError):
                 process.kill()
             await process.wait()
-
-
-def _tries(setting: str, platform: str) -> list[tuple[AwakeState, tuple[str, ...], bool]]:
-    """Return the commands to try, strongest lock first: the strength, the command, and whether it confirms the lock."""
-    if platform == "darwin":
-        # -s works only while plugged in, -i on battery too.
-        idle = ("-i",) if setting == ALWAYS else ()
-        return [(AwakeState.HELD, ("caffeinate", "-s", *idle, "-w", str(os.getpid())), False)]
-    return [
-        # The child only reads our pipe: however the daemon ends, the pipe closes and the lock is released.
-        (hold, ("systemd-inhibit", f"--what={what}", *_WHO, *_KEEPER), True)
-        # Without a desktop session, logind's policy allows only `idle`.
-        for hold, what in ((AwakeState.HELD, "idle:sleep"), (AwakeState.IDLE_ONLY, "idle"))
-    ]

@@ -59,12 +59,11 @@ class SystemClock:
         return time.monotonic()
 
     def boottime(self) -> float:
-        """Return CLOCK_BOOTTIME, or the monotonic clock if the system has none."""
-        number = getattr(time, "CLOCK_BOOTTIME", None)
-        return time.monotonic() if number is None else time.clock_gettime(number)
+        """Return CLOCK_BOOTTIME."""
+        return time.clock_gettime(time.CLOCK_BOOTTIME)
 
     def boot_id(self) -> str:
-        """Return the kernel's boot id, "" on systems without one (macOS)."""
+        """Return the kernel's boot id, "" where it cannot be read."""
         try:
             return _BOOT_ID.read_text().strip()
         except OSError:

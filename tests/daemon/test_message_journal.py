@@ -14,7 +14,6 @@ import pytest
 
 from daemon.core.messages import message_journal as core
 from daemon.core.messages.message_journal import Record
-from daemon.runtime import message_journal
 from daemon.runtime.message_journal import MessageJournal, SecondFolder
 from parsers.times import to_us
 from tests.core.messages.test_message_journal import KEY, part
@@ -133,7 +132,7 @@ def test_a_failed_sync_is_not_taken_for_a_written_part(
 ) -> None:
     journal.append([part(1)], NOVEMBER)
     with monkeypatch.context() as patch:
-        patch.setattr(message_journal, "_DATA_SYNC", _fail)
+        patch.setattr("os.fdatasync", _fail)
         with pytest.raises(OSError, match="Input/output"):
             journal.append([part(2)], NOVEMBER)
     journal.append([part(2)], NOVEMBER)

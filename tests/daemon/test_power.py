@@ -94,7 +94,7 @@ def logind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Logind:
 
 
 async def test_the_lock_is_held_until_it_is_released(logind: Logind) -> None:
-    hold = SleepInhibitor("plugged", "linux")
+    hold = SleepInhibitor()
     assert await hold.take() == (AwakeState.HELD, "")
     assert [hold.held, *logind.asked] == [True, "--what=idle:sleep"]
     await hold.release()
@@ -103,7 +103,7 @@ async def test_the_lock_is_held_until_it_is_released(logind: Logind) -> None:
 
 
 async def test_the_lock_goes_when_the_daemon_does_however_it_ends(logind: Logind) -> None:
-    hold = SleepInhibitor("always", "linux")
+    hold = SleepInhibitor()
     await hold.take()
     process = hold._process
     assert process is not None
@@ -116,7 +116,7 @@ async def test_the_lock_goes_when_the_daemon_does_however_it_ends(logind: Logind
 
 async def test_who_may_not_block_sleep_holds_what_he_may_and_says_why(logind: Logind) -> None:
     logind.refuses("--what=idle:sleep")
-    hold = SleepInhibitor("plugged", "linux")
+    hold = SleepInhibitor()
     kept, why = await hold.take()
     assert (kept, why) == (
         AwakeState.IDLE_ONLY,
@@ -131,26 +131,10 @@ async def test_what_is_refused_or_not_there_is_said(
 ) -> None:
     logind.refuses("*")
     with pytest.raises(InhibitRefused, match="Access denied"):
-        await SleepInhibitor("plugged", "linux").take()
+        await SleepInhibitor().take()
     monkeypatch.setenv("PATH", "/nonexistent")
     with pytest.raises(InhibitRefused, match="systemd-inhibit cannot be started: No such file"):
-        await SleepInhibitor("plugged", "linux").take()
-
-
-async def test_a_mac_is_kept_awake_by_its_own_program_for_as_long_as_we_run(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    program, asked = tmp_path / "caffeinate", tmp_path / "asked"
-    program.write_text(f'#!/bin/sh\necho "$@" > {shlex.quote(str(asked))}\nexec sleep 60\n')
-    program.chmod(0o755)
-    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
-    for setting, flags in (("plugged", "-s"), ("always", "-s -i")):
-        hold = SleepInhibitor(setting, "darwin")
-        assert await hold.take() == (AwakeState.HELD, "")
-        assert (await written(asked, "\n")).split() == [*flags.split(), "-w", str(os.getpid())]
-        asked.unlink()
-        await hold.release()
-        assert not hold.held
+        await SleepInhibitor().take()
 
 
 async def test_the_daemon_holds_while_it_is_plugged_in_and_lets_go_on_battery(
@@ -158,7 +142,7 @@ async def test_the_daemon_holds_while_it_is_plugged_in_and_lets_go_on_battery(
 ) -> None:
     shop = await FakeShop.make(tmp_path, Config(power=Power("plugged")))
     plugged = [True]
-    hold = SleepInhibitor("plugged", "linux")
+    hold = SleepInhibitor()
     loop = KeepAwakeLoop(shop.env, Log(None), hold, lambda: plugged[0])
     await loop.look()
     await loop.look()
@@ -179,7 +163,7 @@ async def test_a_refusal_is_tried_again_after_ten_minutes_and_shown_meanwhile(
 ) -> None:
     logind.refuses("*")
     shop = await FakeShop.make(tmp_path, Config(power=Power("always")))
-    hold = SleepInhibitor("always", "linux")
+    hold = SleepInhibitor()
     loop = KeepAwakeLoop(shop.env, Log(None), hold, lambda: False)
     await loop.look()
     assert shop.env.awake.hold is AwakeState.REFUSED

@@ -70,7 +70,6 @@ class Machine:
 def machine(tmp_path: Path, shop: Shop, monkeypatch: pytest.MonkeyPatch) -> Machine:
     folder = tmp_path / "machine"
     folder.mkdir()
-    monkeypatch.setattr("sys.platform", "linux")
     return Machine(folder, shop.environ)
 
 

@@ -639,7 +639,6 @@ def test_where_no_service_manager_runs_enter_installs_no_service(
     settled: list[Any], shop: Shop, momo: Momo, typed: BinaryIO, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("momo_cli.service.manager.runs_systemd", lambda: False)
-    monkeypatch.setattr("sys.platform", "linux")
     typed.write(b"\n\nn\n\n\n\n\n\n")
     ran = momo("setup", "-o", "table")
     assert "make a backup each night? [y/N]" in ran.err

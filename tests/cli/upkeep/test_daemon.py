@@ -326,7 +326,6 @@ def test_shop_that_is_a_service_is_started_by_it(
             return ""
 
         monkeypatch.setattr("momo_cli.service.daemon_program.run_control", systemctl)
-        monkeypatch.setattr("sys.platform", "linux")
         data = momo("daemon", "start", "--json", HOME=str(tmp_path)).json["data"]
     assert asked == [["systemctl", "--user", "start", "momo.service"]]
     assert (data["status"], data["supervisor"], data["pid"]) == ("started", "systemd-user", 4121)
