@@ -140,8 +140,8 @@ def test_a_merchant_id_is_shown_on_its_own_network_only() -> None:
 def test_a_number_on_no_sim_is_not_paid_to_but_in_tests() -> None:
     nowhere = ShownLine(rows.method(sim_seq=None), here=False, seen_at=None)
     assert shown(lines=(nowhere,)).way is None
-    way = shown(lines=(nowhere,), request=rows.transaction(mode=Mode.TEST)).way
-    assert way is not None
+    test = replace(nowhere, method=rows.method(sim_seq=None, mode=Mode.TEST))
+    assert shown(lines=(test,), request=rows.transaction(mode=Mode.TEST)).way is not None
 
 
 def test_blind_is_when_every_phone_has_been_away_for_two_minutes() -> None:
