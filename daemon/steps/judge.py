@@ -699,8 +699,15 @@ class Line:
         balances.confirm(self.context.tx, self.chain, self.state.base, until)
 
     def prove_by(self, entry: ChainEntry) -> None:
-        """Accept the owner's test payment: a proof of the balance before it and of its own."""
-        before, now = self.state, self.context.now
+        """Accept the owner's test payment: a proof of its own balance and of what it joins from behind, which pays now."""
+        now, joined = self.context.now, entry.before
+        if joined is not None and joined > line_trust.SWEPT_MINOR:
+            ends = balances.rivals(self.context.tx, self.chain, "ends", joined)
+            if joined == self.state.balance:
+                self.pay_waiting(self.state.position)
+            elif ends and all(one.pays for one in balances.of_row(self.context.tx, ends[0])):
+                self.win(ends[0], Why.PROVED)
+        before = self.state
         if before.balance is not None and entry.before == before.balance:
             self.confirm(before.position)
         elif before.balance is not None:

@@ -484,6 +484,25 @@ async def test_the_owners_test_payment_begins_the_chain_through_any_smsc(tmp_pat
     shop.close()
 
 
+@pytest.mark.parametrize(("begun", "wallet"), [(None, 92_500), (20_000, 22_500), (20_000, 92_500)])
+async def test_a_receipt_that_the_test_payment_joins_from_behind_is_confirmed_by_it(
+    tmp_path: Path, begun: int | None, wallet: int
+) -> None:
+    shop = await FakeShop.make(tmp_path, parse_config(STRICT))
+    if begun is not None:
+        await shop.begin_chain(begun)
+    order = await shop.request(2500)
+    until = shop.clock.now_us() + HOUR_US
+    await shop.env.store.write(
+        lambda tx: balances.expect_test_payment(tx, shop.source.sim_key, 137, until)
+    )
+    await states(shop, receipt(1, 2500, wallet, order.svc_code))
+    assert await states(shop, receipt(2, 137, wallet + 137)) == [MessageState.PAYMENT]
+    assert await status(shop, order) is TransactionStatus.SUCCESS
+    assert await shop.values("SELECT COUNT(*) FROM reviews WHERE state = 'open'") == [0]
+    shop.close()
+
+
 async def test_a_forgery_with_the_id_of_a_genuine_receipt_does_not_take_its_place(
     strict: FakeShop,
 ) -> None:
