@@ -360,6 +360,8 @@ async def test_an_approval_is_carried_out_although_the_browser_is_gone(api: Fake
     assert await flow.carry_out_waiting(api.shop.env) is None
     assert await states(api) == [("approved", "user:cashier")]
     assert await api.shop.values("SELECT COUNT(*) FROM approvals_waiting") == [0]
+    told = "SELECT COUNT(*) FROM events WHERE type = 'notice.approval_refused'"
+    assert await api.shop.values(told) == [0]
 
 
 async def test_a_decision_elsewhere_ends_an_approval_that_waits(api: FakeApi) -> None:
@@ -373,6 +375,9 @@ async def test_a_decision_elsewhere_ends_an_approval_that_waits(api: FakeApi) ->
     api.shop.clock.advance(11)
     assert await flow.carry_out_waiting(api.shop.env) is None
     assert await states(api) == [("rejected", OWNER.name)]
+    [told] = await api.shop.rows(Event, "events", "type = 'notice.approval_refused'")
+    assert json.loads(told.data)["by"] == "cashier"
+    assert json.loads(told.data)["why"] == f"{OWNER.name} decided its review first (rejected)."
 
 
 async def test_an_approval_that_is_refused_after_its_wait_is_told(api: FakeApi) -> None:

@@ -34,7 +34,6 @@ from daemon.store import idempotency, journal
 from daemon.store.branches import branches
 from daemon.store.branches.branches import BranchCommand
 from daemon.store.engine import Reader, Tx
-from daemon.store.journal import Notice, add_notice
 from daemon.store.messages import messages
 from daemon.store.messages.messages import Confirmed
 from daemon.store.payments import payments, reviews, transactions
@@ -301,24 +300,8 @@ async def carry_out_waiting(env: Env) -> float | None:
             approval = Approval(found.reference, None, found.confirmed)
             await approve(env, caller, found.review_id, approval)
         except Refusal as refusal:
-            await env.store.write(partial(_tell_refused, waiting=found, why=refusal.spec.message, now=now))  # fmt: skip
-
-
-def _tell_refused(tx: Tx, waiting: WaitingApproval, why: str, now: int) -> None:
-    """Drop an approval that was refused after its wait, and tell that it did nothing."""
-    reviews.drop_waiting(tx, waiting.review_id)
-    review = reviews.get(tx, waiting.review_id, None)
-    if review is not None:
-        add_notice(
-            tx,
-            Notice.APPROVAL_REFUSED,
-            mode=review.mode,
-            now=now,
-            message_id=review.message_id,
-            payment_id=review.payment_id,
-            transaction_id=review.transaction_id,
-            data={"review_id": review.id, "by": waiting.user_name, "why": why},
-        )
+            why = f"{refusal.spec.message} Decide its review again: momo review list."
+            await env.store.write(partial(reviews.drop_approval, approval=found, why=why, now=now))
 
 
 async def reject(

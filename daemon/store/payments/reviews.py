@@ -220,6 +220,23 @@ def drop_waiting(tx: Tx, review_id: str) -> bool:
     return tx.changed("DELETE FROM approvals_waiting WHERE review_id = :id", {"id": review_id})
 
 
+def drop_approval(tx: Tx, approval: WaitingApproval, why: str, now: int) -> None:
+    """Drop an approval that waits, and tell why it did nothing; "" tells nothing."""
+    drop_waiting(tx, approval.review_id)
+    review = get(tx, approval.review_id, None)
+    if why and review is not None:
+        journal.add_notice(
+            tx,
+            journal.Notice.APPROVAL_REFUSED,
+            mode=review.mode,
+            now=now,
+            message_id=review.message_id,
+            payment_id=review.payment_id,
+            transaction_id=review.transaction_id,
+            data={"review_id": review.id, "by": approval.user_name, "why": why},
+        )
+
+
 def waiting(reader: Reader, review_id: str) -> WaitingApproval | None:
     """Return the approval of a review that waits; None if none does."""
     return reader.first(
@@ -249,8 +266,13 @@ def last_waiting(reader: Reader, user_name: str) -> Review | None:
 def close(
     tx: Tx, review_id: str, state: str, *, by: str, now: int, notes: str | None = None
 ) -> bool:
-    """Decide an open review; return False if it was decided before. An approval of it that waits is dropped."""
-    drop_waiting(tx, review_id)
+    """Decide an open review; return False if it was decided before. An approval of another user that waits is dropped and told."""
+    overtaken = waiting(tx, review_id)
+    if overtaken is not None:
+        mine = by == f"user:{overtaken.user_name}"
+        drop_approval(
+            tx, overtaken, "" if mine else f"{by} decided its review first ({state}).", now
+        )
     return tx.changed(
         "UPDATE reviews SET state = :state, decided_at = :now, decided_by = :by, notes = :notes "
         "WHERE id = :id AND state = 'open'",
