@@ -8,7 +8,6 @@ XML is read by expat, and a file with a document type is rejected: without one t
 readable first (`parsers.xml_text`).
 """
 
-import csv
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ from itertools import chain
 from typing import Any, Final
 from xml.parsers import expat
 
+from parsers.statement import records_of
 from parsers.xml_text import clean_xml
 
 XML, CSV, PDU = "android-xml", "csv", "pdu"
@@ -147,48 +147,20 @@ def _of_csv(pieces: Iterator[str], zone: tzinfo) -> Iterator[BackupMessage]:
             "it is not text (UTF-8)"
         )  # a picture, a spreadsheet: the names of columns are whole
     delimiter = max(",;\t", key=first.count)
-    records = _records(chain([first], lines), delimiter)
-    begin, header = next(records, (1, list[str]()))
-    if isinstance(header, str):
-        raise BackupError(f"line {begin}: not CSV: {header}")
+    records = records_of(chain([first], lines), delimiter)
+    begin, header, why = next(records, (1, list[str](), ""))
+    if why:
+        raise BackupError(f"line {begin}: not CSV: {why}")
     places = _places([cell.strip().casefold().replace(" ", "_") for cell in header])
-    for begin, cells in records:
-        if isinstance(cells, str):
-            yield BackupMessage(begin, {}, f"not CSV: {cells}")
+    for begin, cells, why in records:
+        if why:
+            yield BackupMessage(begin, {}, f"not CSV: {why}")
         elif any(cell.strip() for cell in cells):
             padded = [*cells, *[""] * (len(header) - len(cells))]
             found = {name: padded[place] for name, place in places.items()}
             if found.get("type", "").strip().casefold() in _RECEIVED:
                 values = (found["sender"], found["text"], [found["date"]])
                 yield _found(begin, values, found.get("smsc"), zone)
-
-
-def _records(lines: Iterator[str], delimiter: str) -> Iterator[tuple[int, list[str] | str]]:
-    """Yield each record with the number of its first line; a line that begins no record gives the reason instead.
-
-    The lines after such a line are read again: a quote that was left open may have taken them in.
-    """
-    number, again = 1, list[str]()
-
-    def source(taken: list[str]) -> Iterator[str]:
-        while (line := again.pop() if again else next(lines, None)) is not None:
-            taken.append(line)
-            yield line
-
-    while True:
-        taken = list[str]()
-        try:
-            record: list[str] | str = next(
-                csv.reader(source(taken), delimiter=delimiter, strict=True)
-            )
-        except StopIteration:
-            return
-        except csv.Error as problem:
-            record = str(problem)
-            again += reversed(taken[1:])
-            del taken[1:]
-        yield number, record
-        number += len(taken)
 
 
 def _places(header: list[str]) -> dict[str, int]:

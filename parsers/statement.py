@@ -75,13 +75,36 @@ class Statement:
 
 
 def rows_of(text: str) -> Iterator[list[str]]:
-    """Return the rows of a CSV file with cells separated by commas, semicolons or tabs, one after the other.
-
-    Raises:
-        csv.Error: It is no CSV.
-    """
+    """Yield the rows of a CSV file with cells separated by commas, semicolons or tabs, one after the other."""
     delimiter = max(",;\t", key=text[:4096].count)
-    return csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
+    for _, cells, _ in records_of(io.StringIO(text, newline=""), delimiter):
+        yield cells
+
+
+def records_of(lines: Iterable[str], delimiter: str) -> Iterator[tuple[int, list[str], str]]:
+    """Yield each record of a CSV file: the number of its first line, its cells, and why that line is no CSV, else nothing.
+
+    The lines after such a line are read again: a quote that was left open may have taken them in.
+    """
+    number, again, rest = 1, list[str](), iter(lines)
+
+    def source(taken: list[str]) -> Iterator[str]:
+        while (line := again.pop() if again else next(rest, None)) is not None:
+            taken.append(line)
+            yield line
+
+    while True:
+        taken, why = list[str](), ""
+        try:
+            cells = next(csv.reader(source(taken), delimiter=delimiter, strict=True))
+        except StopIteration:
+            return
+        except csv.Error as problem:
+            why, cells = str(problem), taken[0].rstrip("\r\n").split(delimiter)
+            again += reversed(taken[1:])
+            del taken[1:]
+        yield number, cells, why
+        number += len(taken)
 
 
 def read_statement(

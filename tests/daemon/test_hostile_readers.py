@@ -304,7 +304,18 @@ DECODERS = frozenset(
     {"loads", "decode", "Decoder", "reader", "DictReader", "fromhex", "decompressobj", "decompress", "strptime", "fromisoformat"}
 )  # fmt: skip
 MODULES = frozenset(
-    {"json", "tomllib", "csv", "zlib", "gzip", "tarfile", "xml", "httptools", "xmltodict"}
+    {
+        "json",
+        "tomllib",
+        "csv",
+        "zlib",
+        "gzip",
+        "tarfile",
+        "zipfile",
+        "xml",
+        "httptools",
+        "xmltodict",
+    }
 )
 """Modules that decode: whoever imports one reads octets."""
 OUR_FOLDERS = ("daemon/store/", "daemon/demo/", "daemon/emulator/")
