@@ -17,6 +17,7 @@ from daemon.api.routes import OPERATIONS
 from daemon.error_table import ERRORS
 from daemon.runtime.config import SOURCES, SourceSettings, rows_of, sections
 from daemon.wire import ErrorCode, SourceKind
+from momo_cli.commands.books.export import COLUMNS
 from momo_cli.errors import ERRORS as ROWS
 from momo_cli.exit_codes import EXIT_CODES
 from momo_cli.frame.command_table import COMMANDS
@@ -234,6 +235,13 @@ def _toml(value: Any) -> str:
 
 
 SECTIONS: Final[dict[str, type[Any]]] = {**sections(), SOURCES: SourceSettings}
+
+
+def exports() -> str:
+    """Return every table that `momo data export` writes, with its columns."""
+    return _table(("table", "columns"), [(name, ", ".join(row)) for name, row in COLUMNS.items()])
+
+
 TABLES: Final[dict[str, Callable[[], str]]] = {
     **{f"settings {name}": partial(settings, name, kind) for name, kind in SECTIONS.items()},
     "errors": errors,
@@ -241,6 +249,7 @@ TABLES: Final[dict[str, Callable[[], str]]] = {
     "troubleshooting": troubleshooting,
     "commands": commands,
     "exit codes": exit_codes,
+    "exports": exports,
     "operations": operations,
     "request fields": request_fields,
     "answer fields": answer_fields,
