@@ -203,17 +203,21 @@ class Invitation(Struct, frozen=True):
     name: Annotated[str, Meta(min_length=1), marked(then=_branch_name)]
     decides: Literal["all", "nothing"] = "all"
     valid_s: Annotated[int, Meta(ge=60, le=hub.INVITED_S_MAX)] = hub.INVITED_S
+    distrust_since: Annotated[int, marked(read="time")] | None = None
 
 
 async def invite(call: Call) -> Reply:
-    """Invite a branch; the answer has the word, once."""
+    """Invite a branch; the answer has the word, once. With `distrust_since` its key ends, and what came since does not count."""
     needs_owner(call.caller)
     asked = await call.body(Invitation)
     pin = await asyncio.to_thread(_own_pin, call.env)
+    told = dict[str, Any]()
+    if asked.distrust_since is not None:
+        told = await hub.distrust(call.env, call.caller, asked.name, asked.distrust_since)
     made = await hub.invite(
         call.env, call.caller, asked.name, asked.decides, pin, valid_s=asked.valid_s
     )
-    reply = ok({**made, "url": call.env.public_base_url})
+    reply = ok({**made, **told, "url": call.env.public_base_url})
     return Reply(reply.status, reply.body, (NO_STORE,))
 
 

@@ -3,7 +3,8 @@
 A payment has one decider at a time, named in its row at the branch that read it. The branch alone changes it.
 """
 
-from typing import Final
+from collections.abc import Iterable
+from typing import Any, Final
 
 from msgspec.structs import replace
 
@@ -24,6 +25,7 @@ from daemon.store.engine import Reader, Tx
 from daemon.store.payments import payments, transactions
 from daemon.wire import ErrorCode
 from parsers import svc_code
+from parsers.money import render
 
 STANDING: Final = "handed"
 """The standing of a payment at the branch that handed it up."""
@@ -132,6 +134,17 @@ def take_back_unsent(
         else:
             back.append(_back_here(tx, payment, actor, now))
     return back, unanswered
+
+
+def sums_of(found: Iterable[Payment]) -> list[dict[str, Any]]:
+    """Return number and sum of payments by currency."""
+    by_currency = dict[str, list[int]]()
+    for payment in found:
+        by_currency.setdefault(payment.currency, []).append(payment.amount_minor)
+    return [
+        {"currency": currency, "count": len(minors), "amount": render(sum(minors), currency)}
+        for currency, minors in by_currency.items()
+    ]
 
 
 def _back_here(tx: Tx, payment: Payment, actor: str, now: int) -> Payment:

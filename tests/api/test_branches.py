@@ -74,6 +74,19 @@ async def test_an_invitation_works_once(hub: FakeApi) -> None:
     )
 
 
+async def test_a_stolen_key_ends_with_an_invitation_that_distrusts_it(hub: FakeApi) -> None:
+    headers = {"Authorization": f"Bearer {await key_of(hub)}"}
+    asked = {"name": "kumasi", "distrust_since": "2026-11-20T14:00:00Z"}
+    made = await hub.local.post(wire.Path.LOCAL_HUB_INVITES, json=asked)
+    assert (made.json()["data"]["distrusted"], made.json()["data"]["paid_orders"]) == ([], [])
+    answer = await hub.live.post(wire.Path.BRANCH_ROWS, json={"kind": "payment"}, headers=headers)
+    assert refused(answer) == (401, "UNAUTHORIZED")
+    unknown = await hub.local.post(wire.Path.LOCAL_HUB_INVITES, json={**asked, "name": "nowhere"})
+    assert refused(unknown) == (404, "BRANCH_NOT_FOUND")
+    wrong = await hub.local.post(wire.Path.LOCAL_HUB_INVITES, json={**asked, "distrust_since": "x"})
+    assert refused(wrong) == (422, "VALIDATION_ERROR")
+
+
 async def test_a_hub_that_no_branch_joined_becomes_an_ordinary_shop_again(hub: FakeApi) -> None:
     word = await invited(hub)
     ended = await hub.local.delete(wire.Path.LOCAL_HUB)

@@ -17,13 +17,16 @@ from daemon.core.branches.facts import DECISION, SUMS, TABLES
 from daemon.core.branches.place import ALONE, Place
 from daemon.core.errors import FieldError, Refusal, invalid
 from daemon.core.limits import SECOND_US
+from daemon.core.model import Payment
+from daemon.core.upkeep.clock_check import Times
 from daemon.env import Env
-from daemon.steps import hand_up
+from daemon.steps import hand_up, settle
 from daemon.store import journal, shop
 from daemon.store.access import users
 from daemon.store.branches import branches, copies, feed, restored
+from daemon.store.branches.branches import Branch
 from daemon.store.engine import Reader, Tx
-from daemon.store.payments import payments
+from daemon.store.payments import payments, transactions
 from daemon.wire import ErrorCode, Mode, Scope, ShopRole
 from parsers.money import render
 
@@ -125,6 +128,78 @@ async def invite(
     await env.store.write(job)
     word = f"{secret}.{pin}" if pin else secret
     return {"name": name, "word": word, "decides": decides, "expires_in_s": valid_s}
+
+
+async def distrust(env: Env, caller: Caller, name: str, since: int) -> dict[str, Any]:
+    """End the key of a branch, because it was stolen, and let the rows that came since a time count for nothing.
+
+    They are not given back to the branch either. Return the sums of their payments, and the orders of this hub that some of
+    them paid.
+
+    Raises:
+        Refusal: NOT_A_HUB; BRANCH_NOT_FOUND: no rows of this branch are here that could be distrusted.
+    """
+    require(caller, Operation.MANAGE_KEYS)
+    _needs_hub(env)
+    times = env.times()
+
+    def job(tx: Tx) -> dict[str, Any]:
+        found = branches.named(tx, name)
+        if found is None or not found.epoch:
+            why = f"No branch {name} has joined, so it has sent nothing that could be distrusted."
+            raise Refusal(ErrorCode.BRANCH_NOT_FOUND, why)
+        return _distrust(tx, env, caller, found, since, times)
+
+    return await env.store.write(job)
+
+
+def _distrust(
+    tx: Tx, env: Env, caller: Caller, branch: Branch, since: int, times: Times
+) -> dict[str, Any]:
+    """End the key of a branch, and let the rows that came since a time count for nothing."""
+    now = times.wall_us
+    if branch.key_id is not None:
+        users.revoke_key(tx, branch.key_id, now)
+        branches.forget_key(tx, branch.id)
+    between = branches.doubt(tx, branch, since, by=caller.name, now=now)
+    withdrawn, orders = list[Payment](), list[dict[str, Any]]()
+    for payment in copies.distrusted(tx, branch.id, *between):
+        paid = transactions.paid_by(tx, payment.id)
+        if paid is not None and paid.branch_id is not None:
+            paid = None  # a copy
+        if paid is not None and paid.origin == "request":
+            # The order was told to be paid, and the goods may be gone: a person decides.
+            amount = render(payment.amount_minor, payment.currency)
+            orders.append(
+                {"reference": paid.reference, "currency": payment.currency, "amount": amount}
+            )
+            continue
+        if paid is not None:
+            retired = transactions.retire_holder(tx, paid.id)
+            env.outbox.take_back(tx, retired, payment, now, before=paid)
+        if payment.decider == "hub":
+            settle.detach_payment(tx, payment, payment.id, actor=caller.name, now=now)
+        withdrawn.append(payment)
+    instead = copies.withdraw(tx, branch.id, *between, [one.id for one in withdrawn], now)
+    for payment_id in instead:
+        _count(tx, env, payment_id, times)
+    live = [one for one in withdrawn if one.mode == Mode.LIVE]
+    told = {"distrusted": hand_up.sums_of(live), "paid_orders": orders}
+    journal.add(
+        tx, type="branch.distrusted", mode=Mode.LIVE, at=now, actor=caller.name,
+        data={"branch": branch.name, "since": since, **told},
+    )  # fmt: skip
+    return told
+
+
+def _count(tx: Tx, env: Env, payment_id: str, times: Times) -> None:
+    """Decide a payment that counts now, because the one that had named its network ID first does not."""
+    payment = payments.get(tx, payment_id)
+    owner = None if payment is None or payment.branch_id is None else payment.branch_id
+    branch = None if owner is None else branches.get(tx, owner)
+    if branch is not None:
+        for one, referred in copies.handed_up(tx, branch.id, [payment_id]):
+            hand_up.decide(tx, env, branch, one, times, referred=referred)
 
 
 async def accept(

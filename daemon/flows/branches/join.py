@@ -29,7 +29,6 @@ from daemon.store.engine import Reader, Tx
 from daemon.store.messages import messages
 from daemon.store.payments import payments
 from daemon.wire import VERSION, ErrorCode, Mode, Path, ShopRole
-from parsers.money import render
 
 PAGE: Final = 500
 RECENT_DAYS: Final = 31
@@ -187,7 +186,7 @@ async def leave(env: Env, caller: Caller, *, force: bool) -> dict[str, Any]:
     require(caller, Operation.CHANGE_SETTINGS)
     if force:
         _ended, unanswered = await _end(env, caller.name, None)
-        return {"left": True, "unanswered": _sums(unanswered)}
+        return {"left": True, "unanswered": hand_up.sums_of(unanswered)}
     found = await env.store.read(feed.get_link)
     if found is None:
         raise Refusal(ErrorCode.NOT_A_BRANCH)
@@ -222,7 +221,7 @@ async def _end(env: Env, actor: str, of: HubLink | None) -> tuple[bool, list[Pay
         feed.stop(tx)
         for payment in back:
             _match_here(tx, env, times, payment)
-        data = {"unanswered": _sums(unanswered)} if unanswered else {}
+        data = {"unanswered": hand_up.sums_of(unanswered)} if unanswered else {}
         journal.add(tx, type="hub.left", mode=Mode.LIVE, at=now, actor=actor, data=data)
         return True, unanswered
 
@@ -230,17 +229,6 @@ async def _end(env: Env, actor: str, of: HubLink | None) -> tuple[bool, list[Pay
     if ended:
         env.place = ALONE
     return ended, unanswered
-
-
-def _sums(found: Sequence[Payment]) -> list[dict[str, Any]]:
-    """Return number and sum of payments by currency."""
-    by_currency = dict[str, list[int]]()
-    for payment in found:
-        by_currency.setdefault(payment.currency, []).append(payment.amount_minor)
-    return [
-        {"currency": currency, "count": len(minors), "amount": render(sum(minors), currency)}
-        for currency, minors in by_currency.items()
-    ]
 
 
 async def restore(env: Env, caller: Caller, hub: HubCaller) -> dict[str, Any]:

@@ -64,7 +64,7 @@ async def sync(env: Env, key_id: str | None, request: SyncRequest, sha256: str) 
         if not isinstance(checked, Branch):
             return checked
         _record_outcomes(tx, env, checked, request, times.wall_us)
-        _take(tx, env, checked, request.facts, times)
+        _take(tx, env, checked, _new(checked, request), times)
         return _finish(tx, env, checked, request, times)
 
     try:
@@ -112,6 +112,7 @@ def _check(
     if request.turn <= branch.turn:
         raise Refusal(ErrorCode.BRANCH_STALE, turn=branch.turn)
     off = request.now - times.wall_us
+    branches.mark(tx, branch, times.wall_us)
     branches.heard(
         tx, branch.id, turn=request.turn, sha256=sha256, version=request.version,
         now=times.wall_us, clock_off_us=off,
@@ -120,6 +121,11 @@ def _check(
         _notify(tx, "hub_restored", branch, times.wall_us)
         return _kept(tx, branch, SyncAnswer(branch.acked_seq, (), want=branch.acked_seq))
     return branch
+
+
+def _new(branch: Branch, request: SyncRequest) -> Sequence[Fact]:
+    """Return the facts behind what is stored already: no row comes later with the version of an earlier time."""
+    return [fact for fact in request.facts if fact.seq > branch.acked_seq]
 
 
 def _take(tx: Tx, env: Env, branch: Branch, facts: Sequence[Fact], times: Times) -> None:
@@ -304,7 +310,7 @@ async def _one_by_one(
     checked = await env.store.write(begin)
     if not isinstance(checked, Branch):
         return checked
-    for fact in copies.in_order(request.facts):
+    for fact in copies.in_order(_new(checked, request)):
         try:
             await env.store.write(lambda tx, one=fact: _take(tx, env, checked, [one], times))  # type: ignore[misc]
         except Unavailable:

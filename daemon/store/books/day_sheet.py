@@ -14,7 +14,9 @@ from daemon.store.engine import Reader
 from daemon.store.rows import SIM
 from daemon.wire import Mode
 
-_OF_BRANCH: Final = "p.branch_id = (SELECT id FROM branches WHERE name = :branch)"
+_OF_BRANCH: Final = (
+    "p.branch_id = (SELECT id FROM branches WHERE name = :branch) AND p.standing <> 'withdrawn'"
+)
 _DOUBTED: Final = "x.standing = 'doubtful'"
 _KIND: Final = f"""
 CASE WHEN {_DOUBTED} THEN 'doubted'

@@ -7,6 +7,7 @@ from typing import Any, Final
 from msgspec import Struct
 
 from daemon.core.branches.facts import EPOCH, Fact
+from daemon.core.limits import DAY_US, HOUR_US
 from daemon.store.engine import Reader, Tx
 from daemon.store.rows import by_number, json_ids, numbered
 from parsers.money import render
@@ -110,6 +111,11 @@ def join(tx: Tx, branch_id: str, key_id: str, epoch: int) -> None:
     )
 
 
+def forget_key(tx: Tx, branch_id: str) -> None:
+    """Take no request with the key of a branch any more."""
+    tx.run("UPDATE branches SET key_id = NULL WHERE id = :id", {"id": branch_id})
+
+
 def withdraw_invitations(tx: Tx) -> int:
     """Remove the branches, none of which has ever joined, with what was asked of them; return their number."""
     tx.run("DELETE FROM branch_commands")
@@ -150,6 +156,54 @@ def keep_answer(tx: Tx, branch_id: str, text: str) -> None:
     """Keep the answer to the last request, as JSON."""
     tx.run(
         "UPDATE branches SET turn_answer = :text WHERE id = :id", {"id": branch_id, "text": text}
+    )
+
+
+MARKS_KEPT_US: Final = 92 * DAY_US
+"""How long a hub knows when rows came."""
+
+
+def mark(tx: Tx, branch: Branch, now: int) -> None:
+    """Record at the first request of an hour how far the copies of a branch had come with the last one before it."""
+    if branch.last_heard_at is None or branch.last_heard_at // HOUR_US == now // HOUR_US:
+        return
+    tx.run(
+        "INSERT INTO branch_marks (branch_id, at, version) VALUES (:id, :at, :version) ON CONFLICT (branch_id, at) DO NOTHING",
+        {
+            "id": branch.id,
+            "at": branch.last_heard_at,
+            "version": branch.epoch * EPOCH + branch.acked_seq,
+        },
+    )
+    tx.run(
+        "DELETE FROM branch_marks WHERE branch_id = :id AND at < :before",
+        {"id": branch.id, "before": now - MARKS_KEPT_US},
+    )
+
+
+def doubt(tx: Tx, branch: Branch, since: int, *, by: str, now: int) -> tuple[int, int]:
+    """Distrust the rows that came since a time; return the versions between which they are.
+
+    They begin at the last mark before that time, so up to an hour earlier, and with the first row of all without such a mark.
+    """
+    after = tx.value(
+        "SELECT MAX(version) FROM branch_marks WHERE branch_id = :id AND at <= :since",
+        {"id": branch.id, "since": since},
+    )
+    between = (int(after or 0), (branch.epoch + 1) * EPOCH)
+    tx.run(
+        "INSERT INTO branch_doubts (branch_id, after_version, until_version, since, made_by, made_at) "
+        "VALUES (:id, :after, :until, :since, :by, :now)",
+        {"id": branch.id, "after": between[0], "until": between[1], "since": since, "by": by, "now": now},
+    )  # fmt: skip
+    return between
+
+
+def trusted(table: str) -> str:
+    """Return the SQL condition for the copies of a table that nobody distrusts."""
+    return (
+        f"NOT EXISTS (SELECT 1 FROM branch_doubts d WHERE d.branch_id = {table}.branch_id "
+        f"AND {table}.version > d.after_version AND {table}.version < d.until_version)"
     )
 
 
@@ -345,7 +399,7 @@ def refused_since(reader: Reader, since: int) -> list[tuple[str, int, str]]:
 
 
 _COUNTS: Final[Mapping[str, str]] = {
-    "payments_today": "SELECT COUNT(*) FROM payments WHERE branch_id = :id AND stored_at >= :since AND mode = 'live'",
+    "payments_today": "SELECT COUNT(*) FROM payments WHERE branch_id = :id AND stored_at >= :since AND mode = 'live' AND standing <> 'withdrawn'",
     "open_reviews": "SELECT COUNT(*) FROM reviews WHERE branch_id = :id AND state = 'open' AND mode = 'live'",
     "waiting": "SELECT COUNT(*) FROM payments WHERE branch_id = :id AND decider = 'hub' AND standing <> 'used' AND mode = 'live'",
     "refused": "SELECT COUNT(*) FROM facts_refused WHERE branch_id = :id",
@@ -398,7 +452,7 @@ def takings(reader: Reader, branch_id: str, since: int) -> list[tuple[str, int]]
     """Return the sum of a branch's payments since a time in each currency, in minor units; without those taken back."""
     rows = reader.all(
         "SELECT currency, SUM(amount_minor) FROM payments WHERE branch_id = :id AND stored_at >= :since "
-        "AND mode = 'live' AND reversed_at IS NULL GROUP BY currency ORDER BY currency",
+        "AND mode = 'live' AND reversed_at IS NULL AND standing <> 'withdrawn' GROUP BY currency ORDER BY currency",
         {"id": branch_id, "since": since},
     )
     return [(str(currency), int(minor)) for currency, minor in rows]

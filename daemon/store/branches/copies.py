@@ -7,7 +7,7 @@ from typing import Any, Final
 from daemon.core.branches.facts import KEYS, MESSAGE, MODELS, TABLES, Fact, fault_of
 from daemon.core.errors import MomoError
 from daemon.core.model import Payment, Transaction
-from daemon.store.branches.branches import Numbers
+from daemon.store.branches.branches import Numbers, trusted
 from daemon.store.engine import Reader, Tx
 from daemon.store.rows import column, columns, load, number
 
@@ -353,13 +353,20 @@ def detach_copies(tx: Tx, payment_id: str, into: str) -> None:
 def rows_of(
     reader: Reader, branch_id: str, kind: str, after: int, limit: int
 ) -> tuple[list[dict[str, Any]], int | None]:
-    """Return rows of a branch for its restore, with `seq` of the last one if more follow."""
+    """Return rows of a branch for its restore, with `seq` of the last one if more follow; none that is distrusted."""
     name, names = _table_of(kind)
+    wanted = trusted(name)
+    if kind == "message":
+        # A later row of a payment sends its message again.
+        wanted = (
+            f"({wanted} OR EXISTS (SELECT 1 FROM payments WHERE payments.id = messages.payment_id "
+            f"AND payments.message_seq = messages.seq AND {trusted('payments')}))"
+        )
     columns_of = ", ".join(
         _DECIDER if each == "decider" else column(MODELS[kind], each) for each in names
     )
     rows = reader.all(
-        f"SELECT seq, version, {columns_of} FROM {name} WHERE branch_id = :id AND seq > :after "
+        f"SELECT seq, version, {columns_of} FROM {name} WHERE branch_id = :id AND seq > :after AND {wanted} "
         "ORDER BY seq LIMIT :limit",
         {"id": branch_id, "after": after, "limit": limit},
     )
@@ -368,3 +375,61 @@ def rows_of(
         if row.get("decider") == "hub":
             row["standing"] = "handed"
     return found, int(rows[-1][0]) if len(rows) == limit else None
+
+
+_BETWEEN: Final = "branch_id = :id AND version > :after AND version < :until"
+
+
+def distrusted(reader: Reader, branch_id: str, after: int, until: int) -> list[Payment]:
+    """Return the payments between two versions that count."""
+    return reader.every(
+        Payment,
+        f"SELECT * FROM payments WHERE {_BETWEEN} AND standing <> 'withdrawn' ORDER BY seq",
+        {"id": branch_id, "after": after, "until": until},
+    )
+
+
+def withdraw(
+    tx: Tx, branch_id: str, after: int, until: int, ids: Collection[str], now: int
+) -> list[str]:
+    """Let copies between two versions count for nothing; return the payments of others that count in their place.
+
+    What the branch sends again, after it has joined with another key, counts again.
+
+    Args:
+        tx: The database transaction.
+        branch_id: The branch.
+        after: The version before the first one.
+        until: The version behind the last one.
+        ids: The payments; those that pay an order of the hub are not among them.
+        now: The time.
+    """
+    between = {"id": branch_id, "after": after, "until": until}
+    tx.run(f"DELETE FROM reversals WHERE {_BETWEEN}", between)
+    tx.run(f"UPDATE reviews SET state = 'superseded' WHERE {_BETWEEN} AND state = 'open'", between)
+    tx.run(
+        f"UPDATE transactions SET payment_seq = NULL, merged_into = id WHERE {_BETWEEN} AND origin = 'open' "
+        "AND merged_into IS NULL",
+        between,
+    )
+    tx.run(
+        "UPDATE transactions SET payment_seq = NULL, held_payment_seq = NULL, completed_at = NULL, status = 'CANCELLED', "
+        f"cancelled_at = :now WHERE {_BETWEEN} AND origin = 'request' AND status NOT IN ('CANCELLED', 'EXPIRED')",
+        {**between, "now": now},
+    )
+    tx.run_for_each(
+        "UPDATE payments SET standing = 'withdrawn', decider = 'branch', double_of = id WHERE id = ?",
+        [[one] for one in ids],
+    )
+    waiting = tx.all_among(
+        "SELECT id, double_of FROM payments WHERE double_of IN (members) AND id <> double_of ORDER BY seq",
+        ids,
+    )
+    first = dict[str, str]()
+    for other, of in waiting:
+        first.setdefault(of, other)
+    tx.run_for_each(
+        "UPDATE payments SET double_of = CASE WHEN id = ? THEN NULL ELSE ? END WHERE double_of = ? AND id <> double_of",
+        [[other, other, of] for of, other in first.items()],
+    )
+    return [*first.values()]

@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from daemon.core.branches.facts import EPOCH, KEYS, MESSAGE, MODELS, TABLES
 from daemon.core.limits import DAY_US
-from daemon.store.branches.branches import Numbers
+from daemon.store.branches.branches import Numbers, trusted
 from daemon.store.engine import Reader, Tx
 from parsers.svc_code import HUB_FIRST
 
@@ -198,7 +198,11 @@ def sums(reader: Reader, branch_id: str | None = None, since_day: int = 0) -> li
 
     `since_day` is the first day, counted from 1970-01-01.
     """
-    whose = "branch_id IS NULL" if branch_id is None else "branch_id = :branch"
+    whose = (
+        "branch_id IS NULL"
+        if branch_id is None
+        else f"branch_id = :branch AND {trusted('payments')}"
+    )
     rows = reader.all(
         "SELECT stored_at / :day AS day, mode, currency, COUNT(*), SUM(amount_minor) FROM payments "
         f"WHERE {whose} AND stored_at >= :since GROUP BY stored_at / :day, mode, currency "

@@ -1169,6 +1169,26 @@ CREATE TABLE branches (
     created_at    INTEGER NOT NULL
 ) STRICT;
 
+-- How far the copies of a branch had come, once an hour while it sends: this says which rows came since a time.
+CREATE TABLE branch_marks (
+    branch_id TEXT NOT NULL REFERENCES branches (id),  -- public
+    at        INTEGER NOT NULL,
+    version   INTEGER NOT NULL,            -- every copy up to it had come
+    PRIMARY KEY (branch_id, at)
+) STRICT;
+
+-- Copies that came with a stolen key: they count for nothing and are not given back to the branch.
+CREATE TABLE branch_doubts (
+    seq       INTEGER PRIMARY KEY,
+    branch_id TEXT NOT NULL REFERENCES branches (id),  -- public
+    after_version INTEGER NOT NULL,        -- the versions between these two
+    until_version INTEGER NOT NULL,
+    since     INTEGER NOT NULL,            -- what the person typed
+    made_by   TEXT NOT NULL,  -- public
+    made_at   INTEGER NOT NULL
+) STRICT;
+CREATE INDEX branch_doubts_of_branch ON branch_doubts (branch_id);
+
 -- What the hub asks of a branch. A row is sent until the branch has answered it.
 CREATE TABLE branch_commands (
     seq       INTEGER PRIMARY KEY,

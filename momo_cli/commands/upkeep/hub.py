@@ -9,7 +9,7 @@ from momo_cli.errors import Failure, usage
 from momo_cli.exit_codes import CANCELLED, DAEMON, OK, PARTIAL
 from momo_cli.frame.command import command
 from momo_cli.inputs.parameters import argument, flag, option
-from momo_cli.inputs.typed_values import is_this_machine, read_text
+from momo_cli.inputs.typed_values import is_this_machine, read_text, time_of
 from momo_cli.service.daemon_program import run_verb, stop_daemon
 from momo_cli.show.answer import BY_RESULT, Answer, Head, Row, made, unchanged, view_of
 from momo_cli.show.terminal import Terminal
@@ -145,13 +145,21 @@ def invite(
     ),
     file: str | None = option("FILE", "Invite a branch for each line: NAME, or NAME nothing."),
     valid: str = option("15m", "How long a word works, at most 30d.", default="15m"),
+    distrust_since: str | None = option(
+        "TIME", "Its key was stolen then: end it, and count nothing that came since."
+    ),
 ) -> Answer:
     """It prints the command to type at the branch. The word works once. A branch that is invited again gets a new key when it
     joins, and the machine that sent as this branch before is refused. With --file the other branches are invited if a line is
     wrong; exit 9.
 
+    With --distrust-since the branch's key ends at once. What came with it since that time (or up to an hour before) counts
+    for nothing here, and does not come back to the branch; what the branch sends again after it has joined counts. The answer
+    has the payments, and names the orders of head office that such a payment paid.
+
     Examples:
         momo hub invite kumasi
+        momo hub invite kumasi --distrust-since 2026-11-20T14:00
         momo hub invite box-7 --decides nothing
         momo hub invite --file branches.txt --valid 7d -o csv
     """
@@ -159,6 +167,8 @@ def invite(
         raise usage("--decides takes all or nothing")
     if (name is None) == (file is None):
         raise usage("name a branch, or a file of branches with --file")
+    if name is None and distrust_since is not None:
+        raise usage("--distrust-since goes with the name of one branch")
     valid_s = round(duration_s(valid, "--valid"))
     if name is None:
         lines = read_text(terminal, str(file)).splitlines()
@@ -166,7 +176,9 @@ def invite(
         refused = sum(not row["ok"] for row in rows)
         notes = [f"{counted(refused, 'line')} refused; the others are invited."] if refused else []
         return Answer(rows=rows, notes=notes, exit_code=PARTIAL if refused else OK, stream=True)
+    since = time_of(distrust_since, "--distrust-since", terminal)
     body = {"name": name, "decides": decides, "valid_s": valid_s}
+    body |= {} if since is None else {"distrust_since": since}
     reply = client.call("POST", Path.LOCAL_HUB_INVITES, body=body)
     row = reply.data
     inside = terminal.human and _is_inside(client, clean(row["url"]))
@@ -174,9 +186,28 @@ def invite(
         *reply.parts,
         lines=[f"Within {valid}, type at {clean(row['name'])}:", f"  {_joining(row)}"],
         plain=row["word"],
-        notes=[_INSIDE] if inside else [],
+        notes=_distrusted(row) + ([_INSIDE] if inside else []),
         next=list(_OPENED) if inside else ["momo hub status"],
     )
+
+
+def _distrusted(row: Row) -> list[str]:
+    """Return notes about the payments that no longer count."""
+    if "distrusted" not in row:
+        return []
+    notes = [
+        f"{counted(one['count'], 'payment')} of {money(one['amount'], one['currency'])} together no longer count."
+        for one in row["distrusted"]
+    ] or ["No payment came since then."]
+    if row["paid_orders"]:
+        named = ", ".join(
+            f"{clean(one['reference'])} ({money(one['amount'], one['currency'])})"
+            for one in row["paid_orders"]
+        )
+        notes.append(
+            f"! Such payments paid orders of head office, which stay paid. Look into the wallet for: {named}"
+        )
+    return notes
 
 
 def _joining(row: Row) -> str:

@@ -117,6 +117,25 @@ def test_a_file_invites_a_branch_for_each_line_and_names_the_lines_that_are_wron
     assert asked[-1]["decides"] == "nothing"
 
 
+def test_an_invitation_after_a_theft_says_what_no_longer_counts_and_which_orders_stay_paid(
+    api: FakeApi, momo: Momo
+) -> None:
+    row = {
+        "name": "kumasi", "word": "7k2m", "decides": "all", "expires_in_s": 900, "url": "https://hub.example",
+        "distrusted": [{"currency": "GHS", "count": 2, "amount": "7777.00"}],
+        "paid_orders": [{"reference": "svc_trx_9", "currency": "GHS", "amount": "50.00"}],
+    }  # fmt: skip
+    api.on("POST", wire.Path.LOCAL_HUB_INVITES, ok(row))
+    api.on("GET", wire.Path.LOCAL_STATUS, ok({"http": "0.0.0.0:8420"}))
+    typed = ("hub", "invite", "kumasi", "--distrust-since", "2026-11-20T14:00Z", "-o", "table")
+    told = " ".join(momo(*typed).err.split())
+    assert "2 payments of GHS 7,777.00 together no longer count." in told
+    assert "svc_trx_9 (GHS 50.00)" in told
+    (asked,) = [one for one in api.asked if one.method == "POST"]
+    assert asked.body["distrust_since"] == "2026-11-20T14:00:00.000Z"
+    assert momo("hub", "invite", "--file", "x", "--distrust-since", "1h").code == 2
+
+
 def test_a_name_or_a_file_is_needed(momo: Momo) -> None:
     assert momo("hub", "invite").code == 2
     assert momo("hub", "invite", "kumasi", "--file", "x").code == 2
