@@ -10,11 +10,11 @@ from daemon.api.http.body import read_object, read_object_if_any
 from daemon.api.http.service import NO_STORE, Call, Reply, claim, client_address, ok, once
 from daemon.api.openapi.describe import answer, described
 from daemon.core.access.callers import KEY_SCOPES, ApiKeyAnswer, KeyKind, last_written
-from daemon.core.access.sessions import is_over
+from daemon.core.access.sessions import ONE_TIME_LINK_S, is_over
 from daemon.core.errors import FieldError, Refusal, invalid
 from daemon.core.inputs import HttpAnswer, Idempotency, Keep
 from daemon.core.json_values import Json, success, timestamp, timestamp_or_none, warnings_meta
-from daemon.core.limits import DAY_US, HOUR_US, ONE_TIME_LINK_S
+from daemon.core.limits import DAY_US, HOUR_US
 from daemon.core.model import ApiKey, BrowserSession, User
 from daemon.core.reading import read
 from daemon.core.shape import On, Password, Time, marked, sample

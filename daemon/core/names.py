@@ -6,11 +6,11 @@ Masked phone numbers and shortened names are enough for their owner to recognise
 from typing import Final
 
 from daemon.core.errors import FieldError
-from daemon.core.limits import SHOP_NAME_CHARACTERS_MAX
 from daemon.core.text import Text
 from parsers.phone import NETWORK_NAMES
 from parsers.read import PROVIDERS, provider_of, provider_of_network
 
+SHOP_NAME_CHARACTERS_MAX: Final = 100
 CURRENCIES: Final = frozenset(provider.currency for provider in PROVIDERS.values())
 """The currencies of all providers."""
 SHOP_NAME_FOR_NOW: Final = "My shop"

@@ -36,7 +36,7 @@ from msgspec import Struct
 
 from daemon.core.errors import FieldError, invalid
 from daemon.core.json_values import Number, compact, cursor_parts
-from daemon.core.limits import CURSOR_CHARACTERS_MAX, TEXT_CHARACTERS_MAX
+from daemon.core.limits import TEXT_CHARACTERS_MAX
 from daemon.core.names import canonical_name, canonical_names
 from daemon.core.shape import DeclaredType, Member, members
 from daemon.core.text import Text
@@ -44,6 +44,8 @@ from parsers import times
 from parsers.money import read_api_amount
 from parsers.phone import read_phone
 
+CURSOR_CHARACTERS_MAX: Final = 300
+"""Our cursors have fewer than 100; a longer one was not made by us."""
 T = TypeVar("T", bound=Struct)
 Given = dict[str, Any]
 

@@ -19,7 +19,7 @@ from daemon.core.access.callers import caller_address, of_user
 from daemon.core.errors import Refusal, Unavailable
 from daemon.core.inputs import HttpAnswer as Kept
 from daemon.core.inputs import Idempotency, Repeated
-from daemon.core.limits import BROWSER_SEEN_EVERY_US
+from daemon.core.limits import MINUTE_US
 from daemon.core.model import Shop
 from daemon.dash.tables import ACTIONS, PAGES
 from daemon.dash.web.frame import ROOT, Frame, Look
@@ -59,6 +59,8 @@ from daemon.store.lines import devices
 from daemon.store.payments import reviews
 from daemon.wire import ErrorCode, Mode
 
+BROWSER_SEEN_EVERY_US: Final = 5 * MINUTE_US
+"""The last use of a browser session is written at most this often."""
 EVENTS: Final = "/dash/events"
 LOGIN: Final = "/dash/login"
 FORM_BYTES_MAX: Final = 3_000_000

@@ -16,8 +16,9 @@ from typing import Final
 from msgspec import Struct
 
 from daemon.core.errors import Unavailable
-from daemon.core.limits import LEASE_US, SECOND_US
+from daemon.core.limits import SECOND_US
 from daemon.core.webhooks.delivery import (
+    LEASE_US,
     AttemptResult,
     Decision,
     QueueKey,

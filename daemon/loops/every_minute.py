@@ -6,7 +6,7 @@ from functools import partial
 from typing import Final
 
 from daemon.core.errors import Unavailable
-from daemon.core.limits import EXPIRE_EVERY_S, MINUTE_US
+from daemon.core.limits import MINUTE_US
 from daemon.env import Env
 from daemon.flows.access.keys import note_key_use
 from daemon.flows.lines.receiving import watch_silence
@@ -20,6 +20,7 @@ from daemon.flows.webhooks import endpoints
 from daemon.loops.keep_running import note_failure, note_work
 from daemon.runtime.log import Log
 
+EXPIRE_EVERY_S: Final = 60.0
 WORKER: Final = "sweep"
 BACKLOG_S: Final = 120.0
 """After weeks off a shop has many batches to expire; the watchdog must not report that as a hang."""

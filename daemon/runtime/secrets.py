@@ -20,11 +20,13 @@ from pathlib import Path
 from typing import Final
 
 from daemon.core.errors import FieldError, MomoError
-from daemon.core.limits import PASSWORD_CHARACTERS_MAX, PASSWORD_CHARACTERS_MIN
 from daemon.core.text import Text
 from daemon.runtime.files import sync
 from daemon.wire import Places
 
+PASSWORD_CHARACTERS_MIN: Final = 10
+PASSWORD_CHARACTERS_MAX: Final = 1024
+"""argon2id takes any length; this is far above any real pass phrase."""
 CREDENTIAL: Final = "momo-master-key"
 """Name of the credential in the service's unit file (systemd.exec(5), LoadCredentialEncrypted=)."""
 CREDENTIALS: Final = "CREDENTIALS_DIRECTORY"

@@ -19,8 +19,7 @@ from typing import Final, Self
 
 import httpx
 
-from daemon.core.limits import ANSWER_BYTES_MAX, ANSWER_KEPT_BYTES_MAX
-from daemon.core.webhooks.delivery import AttemptOutcome, DeliveryError
+from daemon.core.webhooks.delivery import ANSWER_KEPT_BYTES_MAX, AttemptOutcome, DeliveryError
 from daemon.runtime.config import Webhooks
 from daemon.sender.address_guard import (
     EXPLANATIONS,
@@ -34,6 +33,8 @@ from daemon.sender.connection import ExchangeError
 from daemon.sender.transport import WHOLE_S, Transport
 from parsers.times import to_us
 
+ANSWER_BYTES_MAX: Final = 64 * 1024
+"""Bytes read of a response; the rest is left unread."""
 RECEIVED_BYTES_MAX: Final = 256 * 1024
 """Limit of one answer: 64 KiB of body, the head, and chunk marks."""
 CHECK_S: Final = 60.0

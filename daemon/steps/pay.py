@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from daemon.core.ids import payment_id
-from daemon.core.limits import DAY_US, HOUR_US, TELCO_CLOCK_AHEAD_US
+from daemon.core.limits import DAY_US, HOUR_US, MINUTE_US
 from daemon.core.messages.balance_chain import Standing
 from daemon.core.model import Payment, Reversal, Transaction
 from daemon.core.payments import matching
@@ -26,6 +26,8 @@ from parsers import reading as readings
 from parsers import svc_code
 from parsers.reading import normalize_telco_id
 
+TELCO_CLOCK_AHEAD_US: Final = 10 * MINUTE_US
+"""A network time further ahead of ours than this is ignored."""
 OPEN_MAX: Final = 20
 """The most open reviews of messages of one sender within an hour."""
 

@@ -9,9 +9,10 @@ from typing import Any
 
 from msgspec import Struct
 
-from daemon.core import ids, limits
+from daemon.core import ids
 from daemon.core.access.callers import Caller
 from daemon.core.errors import Refusal
+from daemon.core.limits import CODE_REST_US
 from daemon.core.model import Payment, PaymentMethod, Transaction
 from daemon.core.payments.matching import VERIFIED, Hold, Verdict, compare_amounts, is_late
 from daemon.store import journal
@@ -68,7 +69,7 @@ def cancel_transaction(
         if request.status is not TransactionStatus.CANCELLED:
             raise Refusal(ErrorCode.TRANSACTION_NOT_CANCELLABLE, transaction_status=request.status)
         return request, False
-    transactions.reserve_code_until(tx, cancelled, now + limits.CODE_REST_US)
+    transactions.reserve_code_until(tx, cancelled, now + CODE_REST_US)
     transactions.unindex_names(tx, cancelled.id)
     journal.add(
         tx,
@@ -127,7 +128,7 @@ def verify(
         supersedes=None if holder is None else holder.id,
     )
     assert verified is not None, "the caller has just read the transaction inside this transaction"
-    transactions.reserve_code_until(tx, transaction, now + limits.CODE_REST_US)
+    transactions.reserve_code_until(tx, transaction, now + CODE_REST_US)
     if transaction.customer_name is not None or transaction.expected_payer_name is not None:
         transactions.unindex_names(tx, transaction.id)
     if not how.fresh:

@@ -10,8 +10,8 @@ from typing import Final
 
 from msgspec.structs import asdict
 
-from daemon.core import limits
 from daemon.core.errors import Refusal
+from daemon.core.limits import CODE_REST_US, HOUR_US, LATE_WINDOW_US
 from daemon.core.model import Message, Payment, Review, Transaction
 from daemon.core.payments.matching import MOVING
 from daemon.core.payments.reviews import OF_MESSAGE
@@ -27,6 +27,8 @@ from daemon.store.messages import balances, messages
 from daemon.store.payments import payments, reviews, transactions
 from daemon.wire import ErrorCode, ReviewReason, TransactionStatus
 
+DECISION_TAKEN_BACK_US: Final = 72 * HOUR_US
+"""A person's decision on a review can be taken back for so long."""
 _WHY_NOT: Final = {
     "open": "This review is open: there is no decision to take back.",
     "taken_back": "Nobody's decision stands here: the review closed by itself, or the decision was taken back before.",
@@ -59,7 +61,7 @@ def check(review: Review, now: int) -> None:
     if review.state not in {"approved", "rejected"} or review.decided_by == "momo":
         raise refuse("taken_back")
     assert review.decided_at is not None, "it was decided"
-    if now - review.decided_at > limits.DECISION_TAKEN_BACK_US:
+    if now - review.decided_at > DECISION_TAKEN_BACK_US:
         raise refuse("too_late")
 
 
@@ -155,7 +157,7 @@ def _restore_displaced(tx: Tx, env: Env, review: Review, times: Times) -> None:
 def _free_request(tx: Tx, before: Transaction, payment: Payment, now: int) -> Transaction:
     """Take the payment from a request; a payment for which it was held before holds it again."""
     after = transactions.unverify(tx, before.id)
-    free_at = (after.expires_at or now) + limits.LATE_WINDOW_US + limits.CODE_REST_US
+    free_at = (after.expires_at or now) + LATE_WINDOW_US + CODE_REST_US
     transactions.reserve_code_until(tx, after, free_at)
     if after.status is not TransactionStatus.CANCELLED:
         transactions.index_names(tx, after)

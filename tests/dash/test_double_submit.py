@@ -8,9 +8,10 @@ import httpx
 import pytest
 import pytest_asyncio
 
-from daemon.core.limits import IDEMPOTENCY_US, SECOND_US
+from daemon.core.limits import SECOND_US
 from daemon.dash.tables import ACTIONS
 from daemon.flows.payments import cancel_expire
+from daemon.flows.payments.cancel_expire import IDEMPOTENCY_US
 from daemon.runtime.config import Config, Smtp, Trust
 from tests.dash.forms import FORMS, Form, effects, form_of
 from tests.fakes.api import FakeApi, running

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from daemon.core.access.callers import ALL_SCOPES, Caller, CallerKind
-from daemon.core.access.sessions import SECURE_COOKIE, form_token
-from daemon.core.limits import BROWSER_IDLE_US, BROWSER_LIFE_US, SECOND_US
+from daemon.core.access.sessions import BROWSER_IDLE_US, BROWSER_LIFE_US, SECURE_COOKIE, form_token
+from daemon.core.limits import SECOND_US
 from daemon.flows.access import browser as flow
 from daemon.flows.access import users as user_flow
 from daemon.runtime.config import Config, Http

@@ -6,8 +6,9 @@ from typing import Any
 import pytest
 
 from daemon.core.errors import Unavailable
-from daemon.core.limits import BROWSER_SEEN_EVERY_US, SECOND_US
+from daemon.core.limits import SECOND_US
 from daemon.dash.pages.payments import payments
+from daemon.dash.site import BROWSER_SEEN_EVERY_US
 from daemon.dash.web.visit import Shown, Visit
 from daemon.store.engine import Store
 from daemon.wire import Role

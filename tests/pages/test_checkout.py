@@ -12,7 +12,7 @@ import httpx
 import pytest
 
 from daemon.core.ids import public_slug
-from daemon.core.limits import RECEIPT_SHOWN_US
+from daemon.core.payments.checkout import RECEIPT_SHOWN_US
 from daemon.pages.render import contact as contact_of
 from daemon.runtime.config import Config, Http, Pages, Sms
 from tests.fakes.api import FakeApi, running

@@ -7,10 +7,9 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from daemon.core.limits import ANSWER_BYTES_MAX, ANSWER_KEPT_BYTES_MAX
-from daemon.core.webhooks.delivery import AttemptOutcome, DeliveryError
+from daemon.core.webhooks.delivery import ANSWER_KEPT_BYTES_MAX, AttemptOutcome, DeliveryError
 from daemon.sender import connect, connection, https
-from daemon.sender.https import Sender
+from daemon.sender.https import ANSWER_BYTES_MAX, Sender
 from tests.fakes.clock import FakeClock
 from tests.fakes.receiver import DROP, HANG, Answer, Receiver
 from tests.fakes.signed_webhook import BODY, LOCAL, MakeSender, headers, post, summary

@@ -14,11 +14,7 @@ from daemon.core import json_values
 from daemon.core.access.callers import Caller, Rates, caller_address
 from daemon.core.errors import Refusal
 from daemon.core.inputs import HttpAnswer, Idempotency, Keep, Repeated, Source, Value
-from daemon.core.limits import (
-    IDEMPOTENCY_KEY_CHARACTERS_MAX,
-    IDEMPOTENCY_WAIT_S,
-    TEXT_CHARACTERS_MAX,
-)
+from daemon.core.limits import IDEMPOTENCY_KEY_CHARACTERS_MAX, TEXT_CHARACTERS_MAX
 from daemon.core.lines.modem_health import ModemHealth
 from daemon.core.messages.android import PostedSource
 from daemon.core.reading import read, read_query, read_uuid
@@ -27,6 +23,7 @@ from daemon.env import Env
 from daemon.sender.address_guard import Resolver
 from daemon.wire import IDEMPOTENCY_HEADER, IDEMPOTENCY_REPLAYED_HEADER, ErrorCode
 
+IDEMPOTENCY_WAIT_S: Final = 2.0
 T = TypeVar("T", bound=Struct)
 UNREAD_MAX: Final = 20
 """Largest number of unknown query parameters named in one answer."""

@@ -15,7 +15,7 @@ from msgspec import NODEFAULT, UNSET, Raw, Struct, UnsetType
 
 from daemon.api.openapi.describe import SCHEMAS_PATH, AnswerShape
 from daemon.core.access.callers import ApiKeyAnswer
-from daemon.core.limits import CURSOR_CHARACTERS_MAX, TEXT_CHARACTERS_MAX
+from daemon.core.limits import TEXT_CHARACTERS_MAX
 from daemon.core.lines.line_json import LineStatusAnswer, PaymentMethodAnswer, PhoneAnswer
 from daemon.core.messages.message_json import MessageInFullAnswer, RepeatedMessageAnswer
 from daemon.core.names import canonical_name, canonical_names, provider_aliases
@@ -28,6 +28,7 @@ from daemon.core.payments.transaction_json import (
     TransactionAnswer,
     TransactionListItemAnswer,
 )
+from daemon.core.reading import CURSOR_CHARACTERS_MAX
 from daemon.core.shape import DeclaredType, Member, RequestId, Success, Warnings, kind_of, members
 from daemon.core.webhooks.body import EVENTS, EventBody
 from daemon.core.webhooks.endpoint import EndpointAnswer

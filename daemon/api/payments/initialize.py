@@ -12,13 +12,7 @@ from daemon.core.access.callers import Caller, CallerKind
 from daemon.core.errors import Refusal
 from daemon.core.inputs import HttpAnswer, Idempotency, InitializeRequest, Keep
 from daemon.core.json_values import compact, success
-from daemon.core.limits import (
-    CLIENT_REFERENCE_CHARACTERS_MAX,
-    DESCRIPTION_CHARACTERS_MAX,
-    EXPIRES_HOURS_MAX,
-    META_BYTES_MAX,
-    URL_CHARACTERS_MAX,
-)
+from daemon.core.limits import DESCRIPTION_CHARACTERS_MAX, URL_CHARACTERS_MAX
 from daemon.core.names import CURRENCIES
 from daemon.core.payments import transaction_json
 from daemon.core.payments.checkout import may_return_to
@@ -32,6 +26,10 @@ from daemon.wire import ErrorCode
 from parsers.person_name import is_name
 from parsers.reading import normalize_telco_id, valid_for_any
 
+EXPIRES_HOURS_MAX: Final = 24
+CLIENT_REFERENCE_CHARACTERS_MAX: Final = 100
+META_BYTES_MAX: Final = 4 * 1024
+"""Limits that the API promises."""
 PUBLISHABLE: Final = frozenset(
     {
         "amount",

@@ -21,9 +21,8 @@ from daemon.api.http.service import NO_STORE, Call, Reply, finished, ok
 from daemon.api.webhooks.endpoints import find, keeping, needs_open_collections
 from daemon.core import json_values
 from daemon.core.errors import MomoError, Refusal
-from daemon.core.limits import ANSWER_KEPT_BYTES_MAX
 from daemon.core.shape import marked
-from daemon.core.webhooks.delivery import DeliveryError
+from daemon.core.webhooks.delivery import ANSWER_KEPT_BYTES_MAX, DeliveryError
 from daemon.core.webhooks.endpoint import Endpoint, EndpointChanges, NewEndpoint
 from daemon.flows.webhooks import endpoints
 from daemon.runtime import sse

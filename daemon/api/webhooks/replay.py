@@ -17,8 +17,7 @@ from daemon.core import shape
 from daemon.core.errors import Refusal
 from daemon.core.inputs import CallMeta, HttpAnswer, Keep
 from daemon.core.json_values import Json, dump
-from daemon.core.limits import CURSOR_CHARACTERS_MAX
-from daemon.core.reading import Wrong, read
+from daemon.core.reading import CURSOR_CHARACTERS_MAX, Wrong, read
 from daemon.core.shape import about, marked, page_size, sample
 from daemon.core.webhooks.endpoint_json import MissingPaymentAnswer
 from daemon.core.webhooks.replay import (

@@ -13,7 +13,6 @@ from daemon.core import ids
 from daemon.core.errors import Refusal
 from daemon.core.inputs import CallMeta, HttpAnswer, Keep
 from daemon.core.json_values import compact, dump, success, warnings_meta
-from daemon.core.limits import FILTER_BYTES_MAX
 from daemon.core.reading import Wrong, read, read_uuid
 from daemon.core.shape import On, Success, flat, marked, sample
 from daemon.core.webhooks.routing import claims
@@ -26,7 +25,7 @@ from daemon.core.webhooks.rule_json import (
     TrialAnswer,
     read_sample,
 )
-from daemon.core.webhooks.rules import read_filter
+from daemon.core.webhooks.rules import FILTER_BYTES_MAX, read_filter
 from daemon.flows.webhooks import rules as rule_flow
 from daemon.flows.webhooks.rules import RuleChange, explanation
 from daemon.store.webhooks import routing

@@ -22,17 +22,19 @@ from typing import Final, NamedTuple
 
 from msgspec import Struct
 
-from daemon.core.limits import (
-    BROWSER_IDLE_US,
-    BROWSER_LIFE_US,
-    CONFIRMED_US,
-    ONE_TIME_LINK_S,
-    RECOVERY_CODES,
-    SECOND_US,
-    SESSION_US,
-)
+from daemon.core.limits import DAY_US, HOUR_US, MINUTE_US, SECOND_US
 from daemon.core.model import BrowserSession
 
+SESSION_US: Final = HOUR_US
+"""Lifetime of a login of the API."""
+BROWSER_IDLE_US: Final = 12 * HOUR_US
+"""Idle limit of a browser session: one login in the morning lasts for a shop's day."""
+BROWSER_LIFE_US: Final = 7 * DAY_US
+CONFIRMED_US: Final = 10 * MINUTE_US
+"""After the own password was typed again, dangerous actions are allowed for this long in that browser."""
+ONE_TIME_LINK_S: Final = 60.0
+"""Lifetime of the link of `momo open`."""
+RECOVERY_CODES: Final = 10
 KEY_BYTES: Final = 32
 _ALGORITHM: Final = "HS256"
 _AUDIENCE: Final = "momo"

@@ -8,11 +8,7 @@ from msgspec.structs import replace
 
 from daemon.core import shape
 from daemon.core.json_values import Payer, PayerSources, payer_of, timestamp, timestamp_or_none
-from daemon.core.limits import (
-    ACCOUNT_NAME_CHARACTERS_MAX,
-    MERCHANT_CODE_CHARACTERS_MAX,
-    MILLISECOND_US,
-)
+from daemon.core.limits import MILLISECOND_US
 from daemon.core.lines import readiness
 from daemon.core.model import Device, Payment, PaymentMethod, Sim
 from daemon.core.names import network_name, provider_name
@@ -20,6 +16,8 @@ from daemon.core.reading import Wrong
 from daemon.core.shape import FLAT, about, marked, sample, shown
 from parsers.money import render
 
+ACCOUNT_NAME_CHARACTERS_MAX: Final = 100
+MERCHANT_CODE_CHARACTERS_MAX: Final = 50
 SLOT_MAX: Final = 15
 """More slots than any modem has; rejects nonsense values."""
 _GHANA: Final = "+233"

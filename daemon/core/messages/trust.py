@@ -11,11 +11,13 @@ from typing import Final
 
 from msgspec import Struct
 
-from daemon.core.limits import DAY_US, HISTORY_US, MINUTE_US
+from daemon.core.limits import DAY_US, MINUTE_US
 from daemon.core.messages.balance_chain import ChainEntry, Standing, id_number
 from parsers.reading import time_in_id
 from parsers.times import to_us
 
+HISTORY_US: Final = 10 * MINUTE_US
+"""A message older than its line by more than this is history."""
 REFERENCE_CHARACTERS_MAX: Final = 160
 """People type about 55 characters at most, narrations of banks are longer."""
 VARYING_DIGITS: Final = 2

@@ -12,7 +12,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from daemon.core.limits import LINES_AWAY_US, RECEIPT_SHOWN_US, SECOND_US
+from daemon.core.limits import DAY_US, MINUTE_US, SECOND_US
 from daemon.core.model import Payment, PaymentMethod, Transaction
 from daemon.core.names import (
     mask_number,
@@ -26,6 +26,10 @@ from daemon.wire import Mode, TransactionStatus
 from parsers.money import render
 from parsers.phone import NETWORK_NAMES, network_of_number
 
+RECEIPT_SHOWN_US: Final = 30 * DAY_US
+"""A checkout page is shown as a receipt for this long after its transaction ended."""
+LINES_AWAY_US: Final = 2 * MINUTE_US
+"""After this long without any phone the checkout page says that payments are not seen now."""
 ROOT: Final = "/pay/"
 """Path prefix of every checkout page."""
 NOT_PUBLIC: Final = "checkout_url is not public: set public_base_url under [http] in config.toml"

@@ -13,15 +13,18 @@ The received amount is compared with the expected one last. A payment of less th
 """
 
 from collections.abc import Collection, Sequence
+from typing import Final
 
 from msgspec import Struct
 
 from daemon.core.inputs import InitializeRequest
-from daemon.core.limits import LATE_WINDOW_US, PAYMENT_BEFORE_TRANSACTION_US
+from daemon.core.limits import LATE_WINDOW_US, MINUTE_US
 from daemon.core.model import Payment, Transaction
 from daemon.wire import ReviewReason, TransactionStatus
 from parsers import person_name
 
+PAYMENT_BEFORE_TRANSACTION_US: Final = 10 * MINUTE_US
+"""A payment older than its transaction by more than this was meant for another one."""
 VERIFIED = frozenset(
     {TransactionStatus.SUCCESS, TransactionStatus.PARTIAL, TransactionStatus.OVERPAID}
 )

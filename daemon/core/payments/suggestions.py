@@ -13,9 +13,13 @@ from typing import Final
 
 from msgspec import Struct
 
-from daemon.core.limits import DAY_US, LATE_WINDOW_US, PAYMENT_BEFORE_TRANSACTION_US
+from daemon.core.limits import DAY_US, LATE_WINDOW_US
 from daemon.core.model import Payment, Transaction
-from daemon.core.payments.matching import effective_time, is_too_small
+from daemon.core.payments.matching import (
+    PAYMENT_BEFORE_TRANSACTION_US,
+    effective_time,
+    is_too_small,
+)
 from daemon.core.text import Text
 from daemon.wire import TransactionStatus
 from parsers import person_name

@@ -15,7 +15,7 @@ from daemon.core.json_values import (
     timestamp,
     timestamp_or_none,
 )
-from daemon.core.limits import PAYLOAD_BYTES_MAX, SECOND_US
+from daemon.core.limits import SECOND_US
 from daemon.core.model import Payment, PaymentMethod, Reversal, Transaction
 from daemon.core.names import network_of
 from daemon.core.payments.transaction_json import (
@@ -35,6 +35,8 @@ from daemon.core.webhooks.endpoint_json import WebhookId
 from daemon.wire import API_VERSION, EventKind, Mode, ReviewReason, TransactionStatus
 from parsers.money import render
 
+PAYLOAD_BYTES_MAX: Final = 20_000
+"""Size of one envelope."""
 Row = TypeVar("Row", Transaction, Payment, PaymentMethod)
 
 ZERO_REFERENCE: Final = "svc_trx_" + "0" * 32

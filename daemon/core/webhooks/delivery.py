@@ -20,6 +20,8 @@ from msgspec import Struct
 from daemon.core.limits import HOUR_US, SECOND_US
 from daemon.wire import DeliveryStatus
 
+LEASE_US: Final = 60 * SECOND_US
+ANSWER_KEPT_BYTES_MAX: Final = 8 * 1024
 WORKERS_PER_PROBE: Final = 2
 """At most one worker in this many probes failing endpoints: a dead one blocks its worker for up to 15 s."""
 SERVED_MAX: Final = 100

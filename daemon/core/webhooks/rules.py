@@ -20,7 +20,6 @@ from typing import Any, Final
 from msgspec import Struct
 
 from daemon.core.errors import FieldError
-from daemon.core.limits import FILTER_BYTES_MAX, FILTER_DEPTH_MAX
 from daemon.core.webhooks.rule_fields import (
     FIELDS,
     META,
@@ -32,6 +31,9 @@ from daemon.core.webhooks.rule_fields import (
     show,
 )
 
+FILTER_BYTES_MAX: Final = 4 * 1024
+FILTER_DEPTH_MAX: Final = 4
+"""Nesting depth, counting the outermost filter: each `$and`, `$or` and `$not` adds one."""
 ERRORS_MAX: Final = 50
 """A filter of 4 KB could contain a thousand errors."""
 

@@ -8,7 +8,6 @@ from msgspec.structs import replace
 from daemon.core.access import sessions
 from daemon.core.access.callers import Caller, CallerKind, Operation, require
 from daemon.core.errors import FieldError, Refusal, invalid
-from daemon.core.limits import USER_NAME_CHARACTERS_MAX, USERS_MAX
 from daemon.core.model import BrowserSession, User
 from daemon.core.text import Text
 from daemon.env import Env
@@ -16,9 +15,11 @@ from daemon.runtime.system import Clock
 from daemon.steps import password as steps
 from daemon.store import journal
 from daemon.store.access import passwords, users
+from daemon.store.access.passwords import USER_NAME_CHARACTERS_MAX
 from daemon.store.engine import Store, Tx
 from daemon.wire import ErrorCode, Mode, Role
 
+USERS_MAX: Final = 50
 GIVEN_ROLES: Final = (Role.MANAGER, Role.CASHIER, Role.VIEWER)
 """A shop has one owner, made by the setup."""
 _NAME: Final = re.compile(rf"[a-z0-9][a-z0-9._-]{{0,{USER_NAME_CHARACTERS_MAX - 1}}}", re.ASCII)

@@ -3,12 +3,13 @@
 Unplaced payments are those that came to a SIM before it had a number.
 """
 
+from typing import Final
+
 from msgspec import UNSET, Struct
 
 from daemon.core.access.callers import Caller, Operation, require
 from daemon.core.errors import Refusal
 from daemon.core.inputs import Keep
-from daemon.core.limits import CLAIMABLE_SHOWN_MAX
 from daemon.core.lines.line_json import MethodChanges, NewMethod, PaymentMethodAnswer, Slot
 from daemon.core.lines.readiness import UNPLACED_WINDOW_US
 from daemon.core.model import Device, Payment, PaymentMethod, Sim
@@ -23,6 +24,9 @@ from daemon.store.payments import payments, transactions
 from daemon.store.webhooks import endpoints
 from daemon.wire import ErrorCode, EventKind, Mode, Scope
 from parsers.phone import NETWORK_NAMES, network_of_number
+
+CLAIMABLE_SHOWN_MAX: Final = 100
+"""Payments that a dry run of claim-unplaced lists; all of them are counted and added up."""
 
 
 class Registered(Struct, frozen=True):

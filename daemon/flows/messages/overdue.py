@@ -4,10 +4,11 @@ Each is journaled once. Parts are kept, and a late part still completes its mess
 """
 
 from functools import partial
+from typing import Final
 
 from daemon.core.access.callers import Caller, Operation, require
 from daemon.core.errors import FieldError, Refusal, invalid
-from daemon.core.limits import EXPIRE_BATCH, PARTS_MISSING_US
+from daemon.core.limits import EXPIRE_BATCH, HOUR_US
 from daemon.core.messages.line_trust import HELD_US_MAX
 from daemon.core.model import ApprovedPayer
 from daemon.env import Env
@@ -20,6 +21,9 @@ from daemon.store.messages import balances, messages
 from daemon.store.messages.messages import Confirmed
 from daemon.store.payments import payments, reviews
 from daemon.wire import ErrorCode, Mode
+
+PARTS_MISSING_US: Final = 24 * HOUR_US
+"""The owner gets a notice about a message that has lacked parts for this long."""
 
 
 async def report_missing_parts(env: Env) -> int:

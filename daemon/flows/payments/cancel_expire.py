@@ -10,15 +10,9 @@ from typing import Final
 from msgspec import Struct
 
 from daemon.core.access.callers import Caller, Operation, require
+from daemon.core.access.sessions import BROWSER_LIFE_US
 from daemon.core.inputs import Keep
-from daemon.core.limits import (
-    BROWSER_LIFE_US,
-    DAY_US,
-    EXPIRE_BATCH,
-    IDEMPOTENCY_US,
-    LATE_WINDOW_US,
-    PRUNE_BATCH,
-)
+from daemon.core.limits import DAY_US, EXPIRE_BATCH, HOUR_US, LATE_WINDOW_US, PRUNE_BATCH
 from daemon.core.model import Review, Transaction
 from daemon.core.payments.suggestions import TRANSACTION_AFTER_US
 from daemon.env import Env
@@ -29,6 +23,7 @@ from daemon.store.engine import Reader, Tx
 from daemon.store.payments import payments, reviews, suggestions, transactions
 from daemon.wire import ReviewReason
 
+IDEMPOTENCY_US: Final = 24 * HOUR_US
 BATCH: Final = 100
 """Reviews read at once."""
 ANSWER_BATCHES_MAX: Final = 60

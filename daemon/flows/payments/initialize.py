@@ -1,14 +1,15 @@
 """Create a transaction: a reference, an unused payment code and a checkout address."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 from msgspec import Struct
 
-from daemon.core import ids, limits
+from daemon.core import ids
 from daemon.core.access.callers import Caller, CallerKind, Operation, require
 from daemon.core.errors import FieldError, Refusal, Unavailable, invalid
 from daemon.core.inputs import InitializeRequest, Keep
+from daemon.core.limits import CODE_REST_US, HOUR_US, LATE_WINDOW_US
 from daemon.core.lines import receiving
 from daemon.core.lines.modem_health import ModemHealth
 from daemon.core.model import Payment, PaymentMethod, Transaction
@@ -30,6 +31,10 @@ from daemon.wire import ErrorCode, Mode, TransactionStatus
 from parsers import svc_code
 from parsers.money import render
 
+CODE_DRAWS_MAX: Final = 64
+"""Tries to find a free code. With 26 million codes even 13 million in use fail once in 2**64 times."""
+EXPECTED_ID_LOOKBACK_US: Final = 24 * HOUR_US
+"""An unused payment stored within this time still satisfies `expected_telco_transaction_id`."""
 _OPEN = (TransactionStatus.PENDING, TransactionStatus.MANUAL_REVIEW)
 """Only in these states does a transaction keep others from expecting the same transaction ID."""
 
@@ -126,7 +131,7 @@ def _add(
     now = times.wall_us
     entropy = env.entropy
     transaction_id = ids.time_ordered(env.new_id(), now)
-    expires_at = now + request.expires_in_hours * limits.HOUR_US
+    expires_at = now + request.expires_in_hours * HOUR_US
     row: dict[str, Any] = {
         "id": transaction_id,
         "mode": mode.value,  # plain values are bound in a third of the time
@@ -171,8 +176,8 @@ def _add(
 def _with_code(tx: Tx, env: Env, request: Transaction, now: int) -> Transaction:
     """Reserve the code of a new transaction; draw again while the drawn code is in use."""
     assert request.expires_at is not None
-    free_at = request.expires_at + limits.LATE_WINDOW_US + limits.CODE_REST_US
-    for _draw in range(limits.CODE_DRAWS_MAX):
+    free_at = request.expires_at + LATE_WINDOW_US + CODE_REST_US
+    for _draw in range(CODE_DRAWS_MAX):
         assert request.svc_code is not None
         if transactions.claim_code(tx, request.mode, request.svc_code, request.id, free_at, now):
             return request
@@ -226,7 +231,7 @@ def _payment_expected(
     fresh = [
         payment
         for payment in unused
-        if payment.stored_at > times.wall_us - limits.EXPECTED_ID_LOOKBACK_US
+        if payment.stored_at > times.wall_us - EXPECTED_ID_LOOKBACK_US
         and payment.decided_here
         and payment.reversed_at is None
         and not payment.historical

@@ -10,10 +10,11 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from daemon.core import ids, limits
+from daemon.core import ids
 from daemon.core.access.callers import Caller, CallerKind, Operation, require
 from daemon.core.errors import FieldError, Refusal, invalid
 from daemon.core.inputs import Idempotency, Keep, ReconcileRequest
+from daemon.core.limits import HOUR_US, MINUTE_US, SECOND_US
 from daemon.core.model import Payment, Transaction
 from daemon.core.payments import checkout
 from daemon.core.payments.matching import VERIFIED, Verdict
@@ -30,6 +31,10 @@ from daemon.wire import ErrorCode
 from parsers.money import render
 from parsers.reading import normalize_telco_id, valid_for_any
 
+MISS_WINDOW_US: Final = 15 * MINUTE_US
+"""Window in which distinct unknown IDs of a reconcile are counted, to stop guessing."""
+CLAIMS_PER_HOUR: Final = 3
+"""Different transaction IDs that a customer may name for one transaction."""
 _COMMITS: Final = (ErrorCode.NO_MATCHING_TRANSACTION, ErrorCode.BRANCH_ASKED)
 """Refusals that commit the rows written before them: the counted miss, and the question to the branch."""
 
@@ -136,11 +141,9 @@ async def reconcile(
     def match(tx: Tx) -> Reconciled:
         env.refuse_if_damaged()
         transaction = settle.payable_transaction(tx, reference, caller.mode)
-        tried = transactions.misses_since(tx, transaction.id, now - limits.MISS_WINDOW_US)
+        tried = transactions.misses_since(tx, transaction.id, now - MISS_WINDOW_US)
         if len(tried) >= env.config.limits.reconcile_misses_15min and telco_id not in tried:
-            retry_after_s = -(
-                -(min(tried.values()) + limits.MISS_WINDOW_US - now) // limits.SECOND_US
-            )
+            retry_after_s = -(-(min(tried.values()) + MISS_WINDOW_US - now) // SECOND_US)
             raise Refusal(
                 ErrorCode.TOO_MANY_ATTEMPTS,
                 "Too many different transaction IDs were tried for this transaction.",
@@ -200,7 +203,7 @@ def _payment(
     if not found and not valid_for_any(telco_id) and not env.own_wordings.wordings:
         raise invalid([FieldError("transaction_id", "invalid", NO_FORM)])
     if not usable:
-        transactions.add_miss(tx, transaction.id, telco_id, now, now - limits.MISS_WINDOW_US)
+        transactions.add_miss(tx, transaction.id, telco_id, now, now - MISS_WINDOW_US)
         if found:
             raise Refusal(ErrorCode.NO_MATCHING_TRANSACTION, reason="reversed")
         near = _other_zeros(tx, transaction, request)
@@ -271,8 +274,8 @@ async def claim_payment(env: Env, slug: str, telco_id: str) -> ClaimResult:
         claims = suggestions.claims_of(tx, request.id)
         if telco_id in claims:
             return ClaimResult.THANKS
-        lately = [at for at in claims.values() if at > now - limits.HOUR_US]
-        if len(lately) >= limits.CLAIMS_PER_HOUR:
+        lately = [at for at in claims.values() if at > now - HOUR_US]
+        if len(lately) >= CLAIMS_PER_HOUR:
             return ClaimResult.TOO_MANY
         suggestions.add_claim(tx, request, telco_id, now)
         journal.add(

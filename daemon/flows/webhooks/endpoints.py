@@ -12,13 +12,7 @@ from msgspec import Struct, structs
 from daemon.core.access.callers import ANONYMOUS, Caller, CallerKind, Operation, require
 from daemon.core.errors import FieldError, Refusal, invalid
 from daemon.core.inputs import Keep
-from daemon.core.limits import (
-    ENDPOINTS_MAX,
-    MINUTE_US,
-    SECOND_US,
-    SECRET_OVERLAP_US,
-    SECRET_OVERLAPS_MAX,
-)
+from daemon.core.limits import HOUR_US, MINUTE_US, SECOND_US
 from daemon.core.lines import readiness
 from daemon.core.model import Delivery
 from daemon.core.shape import stored
@@ -54,6 +48,11 @@ from daemon.store.webhooks import dead_letters, endpoints
 from daemon.store.webhooks import deliveries as store_deliveries
 from daemon.wire import ErrorCode, Mode
 
+ENDPOINTS_MAX: Final = 50
+SECRET_OVERLAP_US: Final = 24 * HOUR_US
+"""After a rotation the old secret also signs for this long."""
+SECRET_OVERLAPS_MAX: Final = 3
+"""A fourth rotation within that time is refused."""
 PROBE_US: Final = 30 * SECOND_US
 """After a resume the first delivery is the probe; the others wait this long unless it is delivered sooner."""
 _LOST: Final = (

@@ -1,5 +1,7 @@
 """Create, change and delete the routing rules of endpoints; explain which endpoints got a payment, and would get it today."""
 
+from typing import Final
+
 from msgspec import Struct
 
 from daemon.core import ids
@@ -7,7 +9,6 @@ from daemon.core.access.callers import Caller, Operation, require
 from daemon.core.errors import FieldError, Refusal, invalid
 from daemon.core.inputs import Keep
 from daemon.core.json_values import timestamp
-from daemon.core.limits import RULES_MAX
 from daemon.core.model import Rule
 from daemon.core.shape import flat, shown
 from daemon.core.webhooks.endpoint import Endpoint
@@ -28,6 +29,9 @@ from daemon.store.payments import payments, transactions
 from daemon.store.webhooks import endpoints, routing
 from daemon.wire import ErrorCode, Mode
 from parsers.money import render
+
+RULES_MAX: Final = 20
+"""Per endpoint."""
 
 
 class RuleChange(Struct, frozen=True):

@@ -10,16 +10,17 @@ from typing import Final
 from msgspec import Struct
 
 from daemon.core.access.sessions import SessionToken
-from daemon.core.limits import (
-    PASSWORD_ATTEMPTS_MAX,
-    PASSWORD_WINDOW_US,
-    USER_ATTEMPTS_MAX,
-    USER_NAME_CHARACTERS_MAX,
-)
+from daemon.core.limits import MINUTE_US
 from daemon.core.model import User
 from daemon.store.engine import Reader, Tx
 from daemon.wire import Role
 
+PASSWORD_ATTEMPTS_MAX: Final = 5
+USER_ATTEMPTS_MAX: Final = 50
+"""Wrong passwords for one user name in that time from all addresses: from ten addresses or more, so that nobody locks a user
+out by mistake, and 4,800 a day, too few to guess a password of ten characters."""
+PASSWORD_WINDOW_US: Final = 15 * MINUTE_US
+USER_NAME_CHARACTERS_MAX: Final = 32
 ACCOUNT: Final = "account"
 """Reveal, rotate and reviews share one count for all callers."""
 SOCKET: Final = "socket"

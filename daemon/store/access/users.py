@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from typing import Any, Final
 
 from daemon.core.access.callers import Use, hash_key, parse_key
-from daemon.core.limits import BROWSER_IDLE_US, BROWSER_LIFE_US
+from daemon.core.access.sessions import BROWSER_IDLE_US, BROWSER_LIFE_US
 from daemon.core.model import ApiKey, BrowserSession, User
 from daemon.store.engine import Reader, Tx
 from daemon.store.rows import insertion

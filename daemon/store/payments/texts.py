@@ -8,7 +8,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from daemon.core import limits
+from daemon.core.limits import DAY_US, EXPIRE_BATCH, HOUR_US
 from daemon.core.model import Payment, Transaction
 from daemon.core.payments.matching import Verdict
 from daemon.core.payments.payer_texts import (
@@ -28,6 +28,9 @@ from daemon.store.engine import Reader, Tx
 from daemon.store.rows import load
 from daemon.wire import Mode
 
+SMS_PER_SIM_HOUR: Final = 30
+SMS_PER_SIM_DAY: Final = 200
+"""Limit of one SIM, so that its network does not take the shop for a spammer."""
 TOPIC: Final = "sms_outbox"
 _READY_LINES: Final = (
     "SELECT m.sim_seq, s.network, m.phone_number, m.account_name, "
@@ -41,7 +44,7 @@ _READY_LINES: Final = (
     "WHERE m.mode = 'live' AND m.deleted_at IS NULL AND m.is_active = 1 AND s.present = 1 AND d.present = 1 "
     "AND d.forgotten_at IS NULL ORDER BY m.seq"
 )
-NOTICE_VALID_US: Final = 12 * limits.HOUR_US
+NOTICE_VALID_US: Final = 12 * HOUR_US
 """A notice that could not be sent by then is outdated."""
 
 
@@ -166,7 +169,7 @@ def queue_test(
     now: int,
 ) -> bool:
     """Queue a test SMS for one SIM, with a merchant number or without; return False if the limits are reached."""
-    params = {"sim": sim_seq, "hour": now - limits.HOUR_US, "day": now - limits.DAY_US}
+    params = {"sim": sim_seq, "hour": now - HOUR_US, "day": now - DAY_US}
     counts = tx.one(
         "SELECT COUNT(*) FILTER (WHERE created_at > :hour), COUNT(*) FROM sms_outbox "
         "WHERE sim_seq = :sim AND created_at > :day AND (status <> 'expired' OR parts_sent > 0)",
@@ -193,7 +196,7 @@ def _line(tx: Tx, texting: Texting, number: str, now: int) -> TextLine | None:
     """Return the line to send from, None if none is ready or the limits are reached."""
     rows = tx.all(
         _READY_LINES,
-        {"number": number, "hour": now - limits.HOUR_US, "day": now - limits.DAY_US},
+        {"number": number, "hour": now - HOUR_US, "day": now - DAY_US},
     )
     # The SMS sent to the number within an hour, and those from a line's SIM within an hour and a day.
     lines = [(load(TextLine, row[:4]), row[4], row[5:7]) for row in rows]
@@ -214,12 +217,12 @@ def may_receive(tx: Tx, texting: Texting, number: str, now: int) -> bool:
     return not most or most > tx.count(
         "SELECT COUNT(*) FROM sms_outbox WHERE number = :number AND created_at > :since "
         "AND (status <> 'expired' OR parts_sent > 0)",
-        {"number": number, "since": now - limits.HOUR_US},
+        {"number": number, "since": now - HOUR_US},
     )
 
 
 def _is_below_limits(in_hour: int, in_day: int) -> bool:
-    return in_hour < limits.SMS_PER_SIM_HOUR and in_day < limits.SMS_PER_SIM_DAY
+    return in_hour < SMS_PER_SIM_HOUR and in_day < SMS_PER_SIM_DAY
 
 
 def _queue(
@@ -371,7 +374,7 @@ def overdue(reader: Reader, now: int) -> list[PayerText]:
         PayerText,
         "SELECT * FROM sms_outbox WHERE status = 'queued' AND expires_at <= :now "
         "ORDER BY expires_at, seq LIMIT :most",
-        {"now": now, "most": limits.EXPIRE_BATCH},
+        {"now": now, "most": EXPIRE_BATCH},
     )
 
 

@@ -10,11 +10,11 @@ from typing import Any, Final
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from daemon.core.limits import LEASE_US
 from daemon.core.model import Delivery
 from daemon.core.webhooks.delivery import (
     AUTO_PAUSE_AT,
     FAILING_NOTICES_AT,
+    LEASE_US,
     STREAK_MIN,
     AttemptOutcome,
     DeadLetterReason,

@@ -7,7 +7,8 @@ from urllib.parse import urlsplit
 import pytest
 
 from daemon import wire
-from daemon.core.limits import RECEIPT_SHOWN_US, SECOND_US
+from daemon.core.limits import SECOND_US
+from daemon.core.payments.checkout import RECEIPT_SHOWN_US
 from daemon.runtime.config import Config, Http
 from tests.fakes.api import FakeApi, running
 from tests.fakes.receipts import mtn

@@ -6,10 +6,11 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from daemon.core.limits import LINES_AWAY_US, RECEIPT_SHOWN_US
 from daemon.core.names import group_digits, mask_number, short_name
 from daemon.core.payments.checkout import (
+    LINES_AWAY_US,
     MENUS,
+    RECEIPT_SHOWN_US,
     CheckoutFacts,
     CheckoutScreen,
     CheckoutView,

@@ -9,11 +9,12 @@ from argon2 import PasswordHasher
 
 from daemon.core.access.callers import ALL_SCOPES, Caller, CallerKind
 from daemon.core.errors import Refusal
-from daemon.core.limits import PASSWORD_WINDOW_US, SECOND_US, USER_ATTEMPTS_MAX
+from daemon.core.limits import SECOND_US
 from daemon.flows.access import browser
 from daemon.flows.access.users import check, confirm, set_new
 from daemon.steps.password import replace
 from daemon.store.access import passwords, users
+from daemon.store.access.passwords import PASSWORD_WINDOW_US, USER_ATTEMPTS_MAX
 from daemon.store.engine import Store
 from daemon.wire import ErrorCode, Role
 from tests.fakes.shop import OWNER, FakeShop

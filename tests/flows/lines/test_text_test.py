@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from daemon.core.errors import Refusal
-from daemon.core.limits import HOUR_US, SECOND_US, SMS_PER_SIM_HOUR
+from daemon.core.limits import HOUR_US, SECOND_US
 from daemon.core.payments.payer_texts import TEST_TTL_US
 from daemon.core.payments.timeline import entry_text
 from daemon.flows.lines import modems
@@ -15,7 +15,7 @@ from daemon.modem.codec.pdu_fields import Direction, Submit
 from daemon.modem.session.send import SmsEnded, SmsPartSent, SmsResult
 from daemon.runtime.config import Config, Limits
 from daemon.store.payments import texts as store_texts
-from daemon.store.payments.texts import PayerText
+from daemon.store.payments.texts import SMS_PER_SIM_HOUR, PayerText
 from daemon.wire import ErrorCode
 from tests.fakes.shop import OWNER, FakeShop
 

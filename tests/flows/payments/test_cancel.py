@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 
 from daemon.core.errors import Refusal
-from daemon.core.limits import DAY_US, IDEMPOTENCY_US, PRUNE_BATCH, SECOND_US
+from daemon.core.limits import DAY_US, PRUNE_BATCH, SECOND_US
 from daemon.core.model import Event
 from daemon.flows.payments import cancel_expire
+from daemon.flows.payments.cancel_expire import IDEMPOTENCY_US
 from daemon.store.engine import Tx
 from daemon.wire import ErrorCode, TransactionStatus
 from tests.fakes.receipts import STARTED, mtn

@@ -8,11 +8,12 @@ import pytest
 
 from daemon.core.access.callers import Caller
 from daemon.core.errors import Refusal
-from daemon.core.limits import DAY_US, DECISION_TAKEN_BACK_US
+from daemon.core.limits import DAY_US
 from daemon.core.model import Event, Review
 from daemon.flows.payments import cancel_expire, review, settlement
 from daemon.flows.webhooks import replay
 from daemon.steps.settle import Holding, add_holder
+from daemon.steps.take_back import DECISION_TAKEN_BACK_US
 from daemon.store.engine import Tx
 from daemon.store.payments import payments, reviews, transactions
 from daemon.wire import ErrorCode, MessageState, SettlementKind, TransactionStatus

@@ -10,9 +10,15 @@ from msgspec import Struct
 
 from daemon.core.access.callers import Operation, require
 from daemon.core.errors import Refusal
-from daemon.core.limits import ACCOUNT_NAME_CHARACTERS_MAX, NOTES_CHARACTERS_MAX
+from daemon.core.limits import NOTES_CHARACTERS_MAX
 from daemon.core.lines import modem_health, receiving, silence
-from daemon.core.lines.line_json import ClaimedAnswer, MethodChanges, NewMethod, Slot
+from daemon.core.lines.line_json import (
+    ACCOUNT_NAME_CHARACTERS_MAX,
+    ClaimedAnswer,
+    MethodChanges,
+    NewMethod,
+    Slot,
+)
 from daemon.core.lines.modem_health import ModemHealth, ModemProblem
 from daemon.core.lines.readiness import UNACCOUNTED_WINDOW_US, UNPLACED_WINDOW_US
 from daemon.core.lines.silence import Rhythm, Silence

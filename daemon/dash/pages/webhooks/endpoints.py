@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from daemon.core.access.callers import Operation
 from daemon.core.errors import Refusal
-from daemon.core.limits import ENDPOINTS_MAX, TEXT_CHARACTERS_MAX, URL_CHARACTERS_MAX
+from daemon.core.limits import TEXT_CHARACTERS_MAX, URL_CHARACTERS_MAX
 from daemon.core.lines.readiness import UNPLACED_WINDOW_US
 from daemon.core.reading import read
 from daemon.core.webhooks.diagnosis import cause_of
@@ -28,6 +28,7 @@ from daemon.dash.parts.confirming import confirm
 from daemon.dash.web.visit import FormWrong, Goto, Outcome, Shown, Visit
 from daemon.flows.webhooks import deliver
 from daemon.flows.webhooks import endpoints as flow
+from daemon.flows.webhooks.endpoints import ENDPOINTS_MAX
 from daemon.store.engine import Reader
 from daemon.store.webhooks import deliveries as store_deliveries
 from daemon.store.webhooks import delivery_log, endpoints, routing
