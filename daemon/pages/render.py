@@ -103,6 +103,7 @@ def receipt(view: CheckoutView, words: Texts) -> list[tuple[str, str]]:
         ("received_amount", _money(view, view.received)),
         ("asked_amount", _money(view, view.amount)),
         (difference, _money(view, view.difference)),
+        (view.settled and f"settled_{view.settled}", _money(view, view.settled_amount)),
         ("date", None if view.paid_at is None else format_time(view.paid_at, view.timezone, words)),
         (
             "taken_back",
@@ -280,7 +281,9 @@ class PageRenderer(Struct, frozen=True):
             "thanks": "sent" in self.query and view.screen in _CLAIMING and not claiming,
             "claiming": claiming,
             "receipt": receipt(view, t),
-            "qr": qr_svg(self.env.checkout_url(self.slug)) if view.way else "",
+            "qr": qr_svg(self.env.checkout_url(self.slug))
+            if view.screen is CheckoutScreen.WAITING and view.way
+            else "",
             "back": back if ended or view.screen is CheckoutScreen.EXPIRED else None,
             "goes_back": goes_back,
             "contact": contact(settings.contact, t),

@@ -91,7 +91,7 @@ def take_back_approval(
     elif by_this:
         after = transactions.retire_holder(tx, before.id)
     _free_payment(tx, review, payment)
-    _hold_again(tx, review)
+    hold_again(tx, review)
     after = transactions.get(tx, after.id) or after
     if by_this:
         env.outbox.take_back(tx, after, payment, now, before=before)
@@ -186,7 +186,7 @@ def _free_payment(tx: Tx, review: Review, payment: Payment) -> None:
     reviews.reopen(tx, review.id, None if made else payment.id)
 
 
-def _hold_again(tx: Tx, review: Review) -> None:
+def hold_again(tx: Tx, review: Review) -> None:
     """Let the transaction of a review wait for it again, if it did before the decision."""
     about = None if review.transaction_id is None else transactions.get(tx, review.transaction_id)
     if about is None or about.status is not TransactionStatus.PENDING:
@@ -270,7 +270,7 @@ def _judge_again(
     if whole is None or not balances.forget_rejected(tx, message.id):
         messages.mark_held(tx, message.id, None)
         reviews.reopen(tx, review.id, None)
-        _hold_again(tx, review)
+        hold_again(tx, review)
         return
     reviews.supersede(tx, review.id, by=actor, now=context.now)
     process_message(context, whole)

@@ -196,3 +196,16 @@ async def test_a_person_who_matches_what_another_shop_decides_reads_why(api: Fak
     answer = await person.post(path, {"order": str(order.svc_code)})
     assert answer.status_code == 422
     assert "was asked for it" in answer.text
+
+
+async def test_the_sheet_of_a_hub_names_as_owed_what_the_hub_can_settle(api: FakeApi) -> None:
+    await become_hub(api)
+    orders = Orders(api.shop)
+    theirs = await orders.make("short", customer_name="Theirs Tetteh")
+    await orders.make("short", customer_name="Ours Owusu")
+    await give(api, "transactions", f"id = '{theirs.id}'")
+    await give(api, "payments", f"id = '{theirs.payment_id}'")
+    for asked, count, owed in (("", 2, "5.00"), ("?branch=kumasi", 1, "5.00")):
+        report = (await api.local.get(f"/local/v1/report{asked}")).json()["data"]
+        short = report["sheets"][0]["all"]["short"]
+        assert (short["count"], short["owed"]) == (count, owed), asked

@@ -14,6 +14,7 @@ from tests.fakes import outbox
 from tests.fakes.api import FakeApi
 from tests.fakes.dash import log_in
 from tests.fakes.orders import Orders
+from tests.fakes.receipts import mtn
 
 
 class Open(NamedTuple):
@@ -63,6 +64,28 @@ async def _dead(api: FakeApi) -> None:
     await _state(api, "paid")
     (leased,) = await outbox.lease(api.shop)
     await outbox.fail(api.shop, leased, 404)
+
+
+async def _unplaced(api: FakeApi) -> None:
+    await _state(api, "paid")
+    await api.shop.env.store.write(
+        lambda tx: tx.run("UPDATE payments SET payment_method_seq = NULL", {})
+    )
+
+
+async def _doubted(api: FakeApi) -> None:
+    """A receipt whose balance does not follow from the believed one; the test's shop believes every receipt otherwise."""
+    await api.shop.begin_chain(90_000)
+    api.shop.limit(0)
+    await api.shop.read(mtn(2500, "KOFI ANTWI BADU", 72_500, "food", "93214500001"))
+
+
+async def _paused(api: FakeApi) -> None:
+    """An endpoint that momo paused after many failures."""
+    now = api.shop.clock.now_us()
+    await outbox.add_endpoint(
+        api.shop, places.ENDPOINT, url="https://shop.example/hook", is_active=0, auto_paused_at=now
+    )
 
 
 TABLE = {
@@ -219,3 +242,40 @@ async def test_a_settlement_is_taken_back_with_a_word_about_the_printed_sheet(ap
     assert "If it was printed, print it again." in (await manager.get(path)).text
     assert (await manager.post(f"{path}/unsettle")).status_code == 303
     assert needs((await manager.get("/dash")).text) == ["/dash/transactions?state=unsettled"]
+
+
+async def test_a_second_payment_waits_for_its_decision_again_once_its_settlement_is_taken_back(
+    api: FakeApi,
+) -> None:
+    manager = await log_in(api, Role.MANAGER)
+    orders = Orders(api.shop)
+    order = await orders.make("short")
+    await orders.pay(order, 500)
+    href = "/dash/review/" + (await api.shop.values("SELECT id FROM reviews"))[0]
+    assert (await manager.post(f"{href}/rest")).status_code == 303
+    assert needs((await manager.get("/dash")).text) == []
+    page = f"/dash/transactions/{order.reference}"
+    for _ in range(2):
+        assert (await manager.post(f"{page}/unsettle")).status_code == 303
+        unsettled = "/dash/transactions?state=unsettled"
+        assert needs((await manager.get("/dash")).text) == [href, unsettled]
+        assert "This is the rest" in (await manager.get(href)).text
+        assert (await manager.post(f"{href}/rest")).status_code == 303
+        assert needs((await manager.get("/dash")).text) == []
+
+
+async def test_what_is_open_of_an_order_stands_at_its_head_and_above_the_list(api: FakeApi) -> None:
+    manager = await log_in(api, Role.MANAGER)
+    orders = Orders(api.shop)
+    short = await orders.make("short")
+    await orders.make("over")
+    listed = (await manager.get("/dash/transactions?state=unsettled")).text
+    assert "2 · GHS\xa05.00 owed · GHS\xa05.00 to give back" in listed
+    page = f"/dash/transactions/{short.reference}"
+    shown = (await manager.get(page)).text
+    assert "<strong>GHS\xa05.00 owed</strong>" in shown
+    assert 'href="#s-settle"' in shown
+    await manager.post(f"{page}/settle", {"kind": "rest_received"})
+    assert "The rest came in cash: GHS\xa05.00." in (await manager.get(page)).text
+    receipt = (await manager.get(f"/dash/till/{short.reference}/receipt")).text
+    assert "Rest received in cash</dt><dd>GHS\xa05.00" in receipt

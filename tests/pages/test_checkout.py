@@ -474,11 +474,16 @@ async def test_the_rest_of_a_short_order_is_seen_and_the_order_is_paid_once_it_i
     order = await orders.make("short")
     page = f"/pay/{order.public_slug}"
     client = await api.client()
-    assert "Send the rest to the same number" in (await client.get(page)).text
+    short = (await client.get(page)).text
+    for words in ("Send the rest to the same number", "024 412 4567", "It must show the name Ama"):
+        assert words in short
     rest = await orders.pay(order)
     seen = "A second payment has been seen. The shop is checking it"
     assert headline(await client.get(page)) == seen
     body = {"kind": "rest_received", "payment": rest}
     settled = await api.live.post(f"/v1/transactions/{order.reference}/settle", json=body)
     assert settled.status_code == 200, settled.text
-    assert headline(await client.get(page)) == "Paid. Thank you!"
+    paid = await client.get(page)
+    assert headline(paid) == "Paid. Thank you!"
+    assert "<dt>Rest received</dt><dd>GHS\xa025.00</dd>" in paid.text
+    assert "It must show the name" not in paid.text

@@ -22,7 +22,8 @@ from daemon.core.names import (
     short_name,
 )
 from daemon.core.payments.matching import VERIFIED, compare_amounts
-from daemon.wire import Mode, TransactionStatus
+from daemon.core.payments.transaction_json import SettlementAnswer
+from daemon.wire import Mode, SettlementKind, TransactionStatus
 from parsers.money import render
 from parsers.phone import NETWORK_NAMES, network_of_number
 
@@ -163,7 +164,9 @@ class CheckoutView(Struct, frozen=True):
         seconds_left: Until it expires; 0 when that does not matter.
         difference: The amount missing or paid too much.
         telco_last4: The end of the network's ID.
-        way: The instructions for the chosen network, None when there is no number to pay to.
+        settled: How a short or too large payment was settled (`rest_received`, `cash`, `waived`, `change_given`), None if it was not.
+        settled_amount: The amount of that.
+        way: The instructions for the chosen network, None when nothing is to pay, or when there is no number to pay to.
         networks: Short name and display name of the networks to choose from.
     """
 
@@ -189,6 +192,8 @@ class CheckoutView(Struct, frozen=True):
     telco_last4: str | None
     paid_at: int | None
     reversed_at: int | None
+    settled: str | None
+    settled_amount: str | None
     way: PaymentSteps | None
     networks: tuple[tuple[str, str], ...]
 
@@ -244,7 +249,12 @@ def view(
         difference = render(abs(verdict.difference_minor), payment.currency)
     waits = screen is CheckoutScreen.WAITING
     networks = _networks(firsts, request.currency)
-    way = _instructions(facts, firsts, menus, networks, chosen) if waits else None
+    pays = waits or screen is CheckoutScreen.SHORT
+    way = _instructions(facts, firsts, menus, networks, chosen) if pays else None
+    settlement = SettlementAnswer.of(request)
+    settled = None if settlement is None else str(settlement.kind)
+    if settlement is not None and settled == SettlementKind.REST_RECEIVED:
+        settled = settled if settlement.payment_reference else "cash"
     shown = [
         line
         for line in facts.lines
@@ -273,6 +283,8 @@ def view(
         telco_last4=None if payment is None else payment.telco_id_as_read[-4:],
         paid_at=request.completed_at,
         reversed_at=request.reversed_at,
+        settled=settled,
+        settled_amount=None if settlement is None else settlement.amount,
         way=way,
         networks=networks,
     )

@@ -20,6 +20,7 @@ from daemon.env import Env
 from daemon.steps import hand_up
 from daemon.steps import settle as steps
 from daemon.steps.pay import is_unconfirmed_history
+from daemon.steps.take_back import hold_again
 from daemon.store import idempotency, journal
 from daemon.store.engine import Tx
 from daemon.store.lines import payment_methods
@@ -127,6 +128,8 @@ async def settle(
 async def take_back(env: Env, caller: Caller, reference: str) -> Settled:
     """Take a settlement back: the transaction is short or overpaid again, and its second payment is free.
 
+    A review of that payment, which the settlement had closed, waits for a decision again.
+
     Raises:
         Refusal: TRANSACTION_NOT_FOUND, BELONGS_TO_BRANCH, NOT_SETTLEABLE if it is not settled, ROLE_REQUIRED.
         Unavailable: Nothing could be written, or the database is damaged.
@@ -143,7 +146,13 @@ async def take_back(env: Env, caller: Caller, reference: str) -> Settled:
                 "This transaction is not settled.",
                 transaction_status=order.status,
             )
-        return _done(tx, *steps.unsettle(tx, env.outbox, order, actor=caller.name, now=now), now)
+        holder = transactions.settling(tx, order.id)
+        after, paid = steps.unsettle(tx, env.outbox, order, actor=caller.name, now=now)
+        if holder is not None:
+            for review in reviews.of_settlement(tx, holder.payment_id or ""):
+                reviews.reopen(tx, review.id, review.payment_id)
+                hold_again(tx, review)
+        return _done(tx, after, paid, now)
 
     return await env.store.write(undo)
 

@@ -29,7 +29,9 @@ CASE WHEN {_DOUBTED} THEN 'doubted'
 """
 _SUMMED: Final = (
     "COUNT(*), SUM(p.amount_minor), SUM(COALESCE(p.fee_minor, 0)), "
-    "SUM(CASE WHEN t.settled_at IS NULL THEN COALESCE(t.expected_minor, p.amount_minor) - p.amount_minor ELSE 0 END), "
+    # The whole sheet of a hub names what the hub itself can settle; the sheet of a branch names what the branch can.
+    "SUM(CASE WHEN t.settled_at IS NULL AND (t.branch_id IS NULL OR CAST(:branch AS TEXT) IS NOT NULL) "
+    "THEN COALESCE(t.expected_minor, p.amount_minor) - p.amount_minor ELSE 0 END), "
     "SUM(COALESCE(t.late, 0)) "
     "FROM money x JOIN payments p ON p.seq = x.payment_seq LEFT JOIN transactions t ON t.payment_seq = p.seq"
 )
@@ -110,7 +112,7 @@ def sums_by_time(
         f"{_money(period)} SELECT (x.at + :offset) / :size AS bucket, p.sim_key, p.provider, p.currency, {_KIND} AS became, {_SUMMED} "
         "GROUP BY bucket, p.sim_key, p.provider, p.currency, became "
         "ORDER BY bucket, p.currency, p.sim_key, p.provider, became",
-        period.params(size=size, offset=offset),
+        {"branch": None, **period.params(size=size, offset=offset)},
     )
     return [
         (

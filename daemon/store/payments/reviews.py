@@ -152,6 +152,15 @@ def open_for_payment(reader: Reader, payment_id: str) -> list[Review]:
     )
 
 
+def of_settlement(reader: Reader, payment_id: str) -> list[Review]:
+    """Return the reviews of a payment that its use for a settlement closed."""
+    return reader.every(
+        Review,
+        "SELECT * FROM reviews WHERE payment_id = :payment AND state = 'used_for_settlement' ORDER BY seq",
+        {"payment": payment_id},
+    )
+
+
 def open_of_sender_since(reader: Reader, sim_key: str, sender: str, since: int) -> int:
     """Return the number of open reviews of an untrusted sender's messages on a SIM, opened since then."""
     return reader.count(

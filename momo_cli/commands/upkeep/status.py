@@ -185,7 +185,7 @@ def _lines(data: Row, terminal: Terminal) -> Iterator[str]:
                     continue
                 amount = money(value.get("amount"), value.get("currency"))
                 parts.append(f"{value.get('count', 0)} {clean(name)} {amount}".rstrip())
-            elif value is not None:
+            elif value or (name not in _COUNTED and value is not None):
                 parts.append(f"{clean(value)} {_COUNTED.get(name, clean(name))}")
         yield from _titled("TODAY", [(" · ".join(parts) or "nothing yet")], terminal)
     yield from _titled("WEBHOOKS", list(_webhook_lines(data, terminal)), terminal)

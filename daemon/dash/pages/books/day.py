@@ -62,7 +62,12 @@ async def show(visit: Visit) -> Shown | Download:
         "settled": sheet["settled"],
         "by": by,
         "more": total - len(rows),
-        "named": lambda row: named(visit, row, by),
+        # On the sheet of one day the date of an hour says nothing new.
+        "named": lambda row: (
+            named(visit, row, by)[-5:]
+            if by == "hour" and period.until - period.since <= DAY_US
+            else named(visit, row, by)
+        ),
         "bars": _bars(visit, rows, by, period) if by != "payer" and rows else None,
         "kinds": day_sheet.COUNTED,
         "handed": handed,

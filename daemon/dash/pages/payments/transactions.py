@@ -1,6 +1,6 @@
 """The list of transactions, open ones first, and one transaction with its events and actions."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final, NoReturn
 
 from msgspec.structs import replace
@@ -75,16 +75,24 @@ async def show_list(visit: Visit) -> Shown | Download:
         mode=wanted.mode, status=TransactionStatus.PENDING, sort=wanted.sort
     )
 
-    def read(reader: Reader) -> tuple[Sequence[Found], int, Sequence[Found], Mapping[str, int]]:
+    def read(reader: Reader) -> tuple[Sequence[Found], int, Sequence[Found], list[str]]:
         limit = asked.limit + (0 if asked.as_csv else 1)
         rows = transaction_list.transactions(reader, wanted, now=now, limit=limit, offset=0)
         first = split and asked.after is None
         size = OPEN_SHOWN + 1 if first else 0
         found = transaction_list.transactions(reader, waiting, now=now, limit=size, offset=0)
-        sums = {}
-        if not split and not asked.as_csv:
-            most = listing.SUMMED_MAX
-            sums = transaction_list.amounts(reader, replace(wanted, after=None), now=now, most=most)
+        sums: list[str] = []
+        if wanted.unsettled:
+            # The money of this list is what is open, which is known of the whole list only.
+            narrowed = asked.branch or asked.search or asked.since or asked.until
+            open_ = {} if narrowed else transaction_list.unsettled(reader, visit.mode)
+            for (status, currency), (_, minor) in sorted(open_.items(), reverse=True):
+                word = "owed" if status is TransactionStatus.PARTIAL else "to_give_back"
+                sums.append(visit.words(word, amount=visit.money(minor, currency)))
+        elif not split and not asked.as_csv:
+            whole = replace(wanted, after=None)
+            asked_for = transaction_list.amounts(reader, whole, now=now, most=listing.SUMMED_MAX)
+            sums = [visit.money(minor, currency) for currency, minor in asked_for.items()]
         return *rows, found[0], sums
 
     rows, total, waiting_rows, sums = await visit.env.store.read(read)
@@ -108,7 +116,7 @@ async def show_list(visit: Visit) -> Shown | Download:
         shown,
         last,
         count="" if split else f"{total:,}",
-        sum=" · ".join(visit.money(minor, currency) for currency, minor in sums.items()),
+        sum=" · ".join(sums),
         open=waiting_rows[:OPEN_SHOWN],
         more_open=len(waiting_rows) > OPEN_SHOWN,
         split=split and asked.after is None,
