@@ -7,14 +7,17 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from daemon.core.lines.modem_health import ModemHealth
 from daemon.core.model import Transaction
 from daemon.wire import Role
 from tests.dash import places
+from tests.dash.test_lines import plug_in
 from tests.fakes import outbox
 from tests.fakes.api import FakeApi
-from tests.fakes.dash import log_in
+from tests.fakes.dash import PASSWORD, log_in
 from tests.fakes.orders import Orders
 from tests.fakes.receipts import mtn
+from tests.fakes.shop import METHOD_ID
 
 
 class Open(NamedTuple):
@@ -279,3 +282,71 @@ async def test_what_is_open_of_an_order_stands_at_its_head_and_above_the_list(ap
     assert "The rest came in cash: GHS\xa05.00." in (await manager.get(page)).text
     receipt = (await manager.get(f"/dash/till/{short.reference}/receipt")).text
     assert "Rest received in cash</dt><dd>GHS\xa05.00" in receipt
+
+
+class Alarm(NamedTuple):
+    """Something that stops payments from being seen, believed or told.
+
+    Attributes:
+        make: Makes one.
+        leads: Where the first entry on Now leads, as a pattern.
+        ends: The action that ends it, as a path and a form; None: the phone itself has to answer again.
+        counted: The member of `momo status` that changes with it.
+    """
+
+    make: Callable[[FakeApi], Awaitable[None]]
+    leads: str
+    ends: tuple[str, dict[str, str]] | None
+    counted: str
+
+
+async def _deaf(api: FakeApi) -> None:
+    """The SIM of the line is not in its phone."""
+    gone = ModemHealth(
+        "/dev/ttyUSB0", "no_sim", "there is no SIM", device_id=api.shop.source.device_id
+    )
+    await _state(api, "paid")
+    api.phones[:] = [gone]
+
+
+ALARMS = {
+    "unplaced payment": Alarm(
+        _unplaced,
+        r"/dash/unplaced",
+        (f"/dash/unplaced/{METHOD_ID}/claim", {}),
+        "lines.unplaced_payments",
+    ),
+    "wallet in doubt": Alarm(
+        _doubted,
+        r"/dash/lines/[0-9a-f-]{36}:0#wallet",
+        ("/dash/lines/{line}/wallet", {"balance": "725", "confirm_password": PASSWORD}),
+        "today.review",
+    ),
+    "paused endpoint": Alarm(
+        _paused, r"/dash/webhooks/[0-9a-f-]{36}", ("{href}/resume", {}), "endpoints"
+    ),
+    "line that does not receive": Alarm(_deaf, r"/dash/lines", None, "lines.receiving"),
+}
+
+
+@pytest.mark.parametrize("alarm", ALARMS.values(), ids=ALARMS)
+async def test_what_stops_payments_is_named_on_now_and_leads_to_what_ends_it(
+    api: FakeApi, alarm: Alarm
+) -> None:
+    person = await log_in(api, Role.OWNER)
+    before = await counts(api, alarm.counted)
+    await alarm.make(api)
+    href = needs((await person.get("/dash")).text)[0]
+    assert re.fullmatch(alarm.leads, href), href
+    assert (await person.client.get(href, follow_redirects=True)).status_code == 200
+    told = await counts(api, alarm.counted)
+    assert told != before
+    if alarm.ends is None:
+        plug_in(api)
+    else:
+        path, form = alarm.ends
+        path = path.format(href=href, line=f"{api.shop.source.device_id}:0")
+        answer = await person.post(path, form)
+        assert answer.status_code in {200, 303}, answer.text
+    assert needs((await person.get("/dash")).text) == []
+    assert await counts(api, alarm.counted) != told
