@@ -1,9 +1,9 @@
 """The lines of the shop: whether each can receive now, and the status of each phone with its SIMs and their numbers."""
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
 
 from daemon.core.lines import readiness, receiving
+from daemon.core.lines.line_json import LineStatusAnswer
 from daemon.core.lines.modem_health import ModemHealth
 from daemon.core.lines.receiving import ReceivingSim
 from daemon.core.messages import sandbox
@@ -53,21 +53,16 @@ def read_lines(reader: Reader, phones: Iterable[ModemHealth], now: int) -> list[
 
 def line_status(
     reader: Reader, now: int, phones: Sequence[ModemHealth], mode: Mode = Mode.LIVE
-) -> dict[str, Any]:
-    """Read the line status object; `phones` is the current state of the ports."""
+) -> LineStatusAnswer:
+    """Read the line status; `phones` is the current state of the ports."""
     gaps = balances.gaps_since(reader, now - readiness.UNACCOUNTED_WINDOW_US)
-    known, sims = devices.known(reader, mode), devices.sims_of_lines(reader, mode)
-    methods = payment_methods.in_use(reader, mode)
-    found = readiness.line_status(
-        known,
-        sims,
-        methods,
-        payment_methods.unplaced_by_sim(reader, now - readiness.UNPLACED_WINDOW_US, mode),
-        now,
-        {sim_key: unaccounted(entries) for sim_key, entries in gaps.items()},
+    since = now - readiness.UNPLACED_WINDOW_US
+    return LineStatusAnswer.of(
+        devices.known(reader, mode),
+        devices.sims_of_lines(reader, mode),
+        payment_methods.in_use(reader, mode),
+        unplaced=payment_methods.unplaced_by_sim(reader, since, mode),
+        gaps={sim_key: unaccounted(entries) for sim_key, entries in gaps.items()},
+        phones=phones if mode is Mode.LIVE else None,
+        now_us=now,
     )
-    if mode is Mode.TEST:
-        return receiving.with_receiving(found, ())  # the sandbox has no modems
-    lines = receiving.judge(known, sims, methods, phones, now)
-    found = readiness.with_problems(found, receiving.with_devices(known, phones))
-    return receiving.with_receiving(found, lines, receiving.overall(lines, phones, now))

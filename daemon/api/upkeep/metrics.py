@@ -20,6 +20,7 @@ from daemon.api.lines import modems
 from daemon.core.errors import Refusal, Unavailable
 from daemon.core.limits import SECOND_US
 from daemon.core.lines import modem_health
+from daemon.core.lines.line_json import LineStatusAnswer
 from daemon.core.lines.modem_health import ModemHealth
 from daemon.core.upkeep.clock_check import Witness
 from daemon.env import Env
@@ -46,7 +47,7 @@ class _Facts(Struct, frozen=True):
     database_bytes: int | None
     backed_up_at: float | None
     known: modems.KnownModems = modems.NOTHING_KNOWN
-    lines: dict[str, Any] | None = None
+    lines: LineStatusAnswer | None = None
     queue: dict[str, int] = field(default_factory=dict)
 
 
@@ -163,7 +164,7 @@ def _shop(facts: _Facts) -> Iterator[Any]:
         )
     if facts.lines is not None:
         yield GaugeMetricFamily(
-            "momo_lines_ready", "1 if every SIM has a merchant number", int(facts.lines["ready"])
+            "momo_lines_ready", "1 if every SIM has a merchant number", int(facts.lines.ready)
         )
     queue = GaugeMetricFamily("momo_deliveries", "Webhook deliveries by state", labels=["state"])
     for state, count in facts.queue.items():
@@ -214,10 +215,10 @@ def _sims(facts: _Facts) -> Iterator[Any]:
         if rhythm.last_at is not None:
             last.add_metric(label, rhythm.last_at / SECOND_US)
     receiving = _gauge("line_receiving", "1 if messages can come to the SIM now", "slot")
-    for phone in () if facts.lines is None else facts.lines["phones"]:
-        for shown in phone["sims"]:
-            label = [phone["device_id"], str(shown["slot_index"])]
-            receiving.add_metric(label, int(shown["receiving"]))
+    for phone in () if facts.lines is None else facts.lines.phones:
+        for shown in phone.sims:
+            label = [phone.device_id, str(shown.slot_index)]
+            receiving.add_metric(label, int(shown.receiving))
     yield from (silent, last, receiving)
 
 

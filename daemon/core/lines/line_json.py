@@ -1,6 +1,6 @@
 """Payment methods, and the phones and SIMs that hold them: answers, and the bodies that create and change a number."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, Final, Self
 
 from msgspec import UNSET, Meta, Struct, UnsetType, field
@@ -9,9 +9,11 @@ from msgspec.structs import replace
 from daemon.core import shape
 from daemon.core.json_values import Payer, PayerSources, payer_of, timestamp, timestamp_or_none
 from daemon.core.limits import MILLISECOND_US
-from daemon.core.lines import readiness
+from daemon.core.lines import readiness, receiving
+from daemon.core.lines.modem_health import ModemHealth
+from daemon.core.messages import line_history
 from daemon.core.model import Device, Payment, PaymentMethod, Sim
-from daemon.core.names import network_name, provider_name
+from daemon.core.names import currency_of, network_name, provider_name
 from daemon.core.reading import Wrong
 from daemon.core.shape import FLAT, about, marked, sample, shown
 from parsers.money import render
@@ -20,6 +22,8 @@ ACCOUNT_NAME_CHARACTERS_MAX: Final = 100
 MERCHANT_CODE_CHARACTERS_MAX: Final = 50
 SLOT_MAX: Final = 15
 """More slots than any modem has; rejects nonsense values."""
+STATES_WITHOUT_MESSAGES: Final = frozenset({"hilink", "pin_needed", "pin_wrong", "puk_needed"})
+"""States of a phone that answers and yet shows no message: an operator has to act first."""
 _GHANA: Final = "+233"
 _MODEM: Final = "0192f0c1-7d2a-7c3e-9a54-3f2b8c1d4e5f"
 Network = Annotated[str, sample("MTN")]
@@ -266,6 +270,19 @@ class LineOfSim(Struct, frozen=True):
     account_name: shape.AccountName
     merchant_code: Annotated[str, sample("", "empty when there is none")]
 
+    @classmethod
+    def of(cls, method: PaymentMethod | None) -> Self | None:
+        """Return the number on a SIM, None for none."""
+        if method is None:
+            return None
+        return shown(
+            cls,
+            method,
+            payment_method_id=method.id,
+            provider=provider_name(method.provider),
+            merchant_code=method.merchant_code or "",
+        )
+
 
 class Unaccounted(Struct, frozen=True):
     """Money that came in or went out without a message."""
@@ -274,6 +291,15 @@ class Unaccounted(Struct, frozen=True):
     went_out: shape.Amount
     currency: shape.Currency
     since: shape.Time | None
+
+    @classmethod
+    def of(cls, found: line_history.Unaccounted | None, network: str | None) -> Self | None:
+        """Return the sums and since when; None if there are none."""
+        currency = None if network is None else currency_of(network)
+        if found is None or found.since is None or currency is None:
+            return None
+        came, went = render(found.came_in_minor, currency), render(found.went_out_minor, currency)
+        return cls(came, went, currency, timestamp_or_none(found.since))
 
 
 class SimStatus(Struct, frozen=True):
@@ -312,7 +338,7 @@ class PhoneStatus(Struct, frozen=True):
 
 
 class LineStatusAnswer(Struct, frozen=True):
-    """The line status, which `daemon/steps/lines.py` collects."""
+    """The line status."""
 
     ready: Annotated[shape.On, about("every SIM has a number")]
     receiving: Annotated[shape.On, about("messages can come to every line now")]
@@ -321,3 +347,72 @@ class LineStatusAnswer(Struct, frozen=True):
         shape.Count, about("of the last 30 days: they matched none of the numbers")
     ]
     phones: list[PhoneStatus]
+
+    @classmethod
+    def of(  # noqa: PLR0913 -- the rows of all tables of the lines
+        cls,
+        devices: Sequence[Device],
+        sims: Iterable[Sim],
+        methods: Sequence[PaymentMethod],
+        *,
+        unplaced: Mapping[str, int],
+        gaps: Mapping[str, line_history.Unaccounted],
+        phones: Sequence[ModemHealth] | None,
+        now_us: int,
+    ) -> Self:
+        """Return the line status; a phone in a state that shows no message gets a `trouble`, and the lines are not ready.
+
+        Args:
+            devices: The phones that were not forgotten.
+            sims: The SIMs that are in a slot; those that are ignored are left out.
+            methods: The merchant numbers in use.
+            unplaced: Number of payments of the last 30 days that matched none of them, by SIM key. Those of SIMs that are in no
+                phone now count too.
+            gaps: Money of the last 30 days that no message reported, by SIM key.
+            phones: The ports as they are now; None in the sandbox, which has none: there every SIM receives.
+            now_us: Our time.
+        """
+        sims = [sim for sim in sims if sim.ignored_at is None]
+        numbers = readiness.by_sim(methods)
+        ports = phones or ()
+        judged = [] if phones is None else receiving.judge(devices, sims, methods, ports, now_us)
+        why = None if phones is None else receiving.overall(judged, ports, now_us)
+        problems = {each.sim.seq: each.problem for each in judged}
+        blind = {
+            phone.device_id: Trouble(phone.state, phone.detail, phone.next_step)
+            for phone in receiving.with_devices(devices, ports)
+            if phone.state in STATES_WITHOUT_MESSAGES
+        }
+        return cls(
+            not blind
+            and all(
+                sim.seq in numbers
+                for device in devices
+                if receiving.counts(device, now_us) and readiness.reads_payments(device, sims)
+                for sim in readiness.in_phone(device, sims)
+            ),
+            why is None,
+            None if why is None else why.text,
+            sum(unplaced.values()),
+            [
+                PhoneStatus(
+                    device.device_id,
+                    device.name,
+                    readiness.reads_payments(device, sims),
+                    [
+                        SimStatus(
+                            sim.slot_index,
+                            network_name(sim.network),
+                            (problem := problems.get(sim.seq)) is None,
+                            None if problem is None else problem.text,
+                            unplaced.get(sim.sim_key, 0),
+                            LineOfSim.of(numbers.get(sim.seq)),
+                            Unaccounted.of(gaps.get(sim.sim_key), sim.network),
+                        )
+                        for sim in readiness.in_phone(device, sims)
+                    ],
+                    blind.get(device.device_id, UNSET),
+                )
+                for device in devices
+            ],
+        )

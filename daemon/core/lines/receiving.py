@@ -4,7 +4,7 @@
 problems of `modem_health`, so that `momo lines`, `momo status`, `momo doctor modem` and `/metrics` agree.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 from msgspec import Struct
@@ -167,31 +167,6 @@ def port_problem(phone: ModemHealth, now_us: int) -> ModemProblem | None:
     return next((p for p in problems if p.level is Level.FAIL or not reads), None)
 
 
-def with_receiving(
-    status: Mapping[str, Any], lines: Iterable[ReceivingSim], why: ModemProblem | None = None
-) -> dict[str, Any]:
-    """Add `receiving` and `receiving_reason` to a line status and its SIMs.
-
-    `lines` are the judged lines and `why` is their `overall`. A SIM that was not judged receives, as in the sandbox.
-    """
-    problems = {
-        (line.device.device_id, line.sim.slot_index): line.problem
-        for line in lines
-        if line.sim.present
-    }
-    phones = [
-        {
-            **phone,
-            "sims": [
-                {**sim, **_members(problems.get((phone["device_id"], sim["slot_index"])))}
-                for sim in phone["sims"]
-            ],
-        }
-        for phone in status["phones"]
-    ]
-    return {"ready": status["ready"], **_members(why), **status, "phones": phones}
-
-
 def warning(
     lines: Iterable[ReceivingSim], phones: Iterable[ModemHealth], now_us: int
 ) -> str | None:
@@ -256,10 +231,3 @@ def _other_sim(device: Device) -> ModemProblem:
         f"the SIM of a number is in no modem: {device.name} has another SIM now",
         "put the SIM of the number back, or move the number to the SIM that is there (momo lines list)",
     )
-
-
-def _members(problem: ModemProblem | None) -> dict[str, Any]:
-    return {
-        "receiving": problem is None,
-        "receiving_reason": None if problem is None else problem.text,
-    }

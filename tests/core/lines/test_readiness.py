@@ -1,22 +1,38 @@
 """The line status object, and the reasons why lines are not ready."""
 
 import pytest
+from msgspec import to_builtins
 
-from daemon.core.lines.readiness import line_status, sims_without_number
-from daemon.core.messages.line_history import Unaccounted
-from daemon.core.model import Device, Sim
+from daemon.core.lines.line_json import LineStatusAnswer, Unaccounted
+from daemon.core.lines.readiness import sims_without_number
+from daemon.core.messages import line_history
+from daemon.core.model import Device, PaymentMethod, Sim
 from tests.fakes import rows
 from tests.fakes.rows import AT, DAY
 
 NOW = AT + DAY
 
 
-def test_a_phone_with_a_number_on_its_sim_is_ready() -> None:
-    status = line_status(
-        [rows.device()], [rows.sim()], [rows.method()], {rows.sim().sim_key: 2, "gone": 1}, NOW
+def line_status(
+    device: Device,
+    sims: list[Sim],
+    methods: list[PaymentMethod],
+    *,
+    unplaced: dict[str, int] | None = None,
+    gaps: dict[str, line_history.Unaccounted] | None = None,
+) -> LineStatusAnswer:
+    return LineStatusAnswer.of(
+        [device], sims, methods, unplaced=unplaced or {}, gaps=gaps or {}, phones=None, now_us=NOW
     )
-    assert status == {
+
+
+def test_a_phone_with_a_number_on_its_sim_is_ready() -> None:
+    unplaced = {rows.sim().sim_key: 2, "gone": 1}
+    status = line_status(rows.device(), [rows.sim()], [rows.method()], unplaced=unplaced)
+    assert to_builtins(status) == {
         "ready": True,
+        "receiving": True,
+        "receiving_reason": None,
         "unplaced_payments": 3,
         "phones": [
             {
@@ -27,6 +43,8 @@ def test_a_phone_with_a_number_on_its_sim_is_ready() -> None:
                     {
                         "slot_index": 0,
                         "network": "MTN",
+                        "receiving": True,
+                        "receiving_reason": None,
                         "unplaced_payments": 2,
                         "line": {
                             "payment_method_id": rows.METHOD_ID,
@@ -44,17 +62,9 @@ def test_a_phone_with_a_number_on_its_sim_is_ready() -> None:
 
 
 def test_a_sim_without_a_number_is_named_and_its_line_is_null() -> None:
-    status = line_status([rows.device()], [rows.sim(network=None)], [], {}, NOW)
-    assert status["ready"] is False
-    assert status["phones"][0]["sims"] == [
-        {
-            "slot_index": 0,
-            "network": "",
-            "unplaced_payments": 0,
-            "line": None,
-            "unaccounted": None,
-        }
-    ]
+    status = line_status(rows.device(), [rows.sim(network=None)], [])
+    [sim] = status.phones[0].sims
+    assert (status.ready, sim.network, sim.line) == (False, "", None)
     assert sims_without_number([rows.device()], [rows.sim()], []) == [
         {
             "device_id": rows.DEVICE_ID,
@@ -66,18 +76,15 @@ def test_a_sim_without_a_number_is_named_and_its_line_is_null() -> None:
 
 
 def test_what_no_message_told_of_is_said_with_the_moment_it_showed() -> None:
-    untold = {rows.sim().sim_key: Unaccounted(3000, 500, AT)}
-    status = line_status([rows.device()], [rows.sim()], [rows.method()], {}, NOW, untold)
-    assert status["phones"][0]["sims"][0]["unaccounted"] == {
-        "came_in": "30.00",
-        "went_out": "5.00",
-        "currency": "GHS",
-        "since": "2026-11-21T08:01:00.123Z",
-    }
+    gaps = {rows.sim().sim_key: line_history.Unaccounted(3000, 500, AT)}
+    status = line_status(rows.device(), [rows.sim()], [rows.method()], gaps=gaps)
+    told = Unaccounted("30.00", "5.00", "GHS", "2026-11-21T08:01:00.123Z")
+    assert status.phones[0].sims[0].unaccounted == told
 
 
 def test_no_phone_at_all_is_ready() -> None:
-    assert line_status([], [], [], {}, NOW) == {"ready": True, "unplaced_payments": 0, "phones": []}
+    none = LineStatusAnswer.of([], [], [], unplaced={}, gaps={}, phones=None, now_us=NOW)
+    assert none == LineStatusAnswer(True, True, None, 0, [])
 
 
 @pytest.mark.parametrize(
@@ -102,7 +109,7 @@ def test_no_phone_at_all_is_ready() -> None:
     ],
 )
 def test_what_holds_the_lines_up(device: Device, sim: Sim, *, held_up: bool) -> None:
-    assert line_status([device], [sim], [], {}, NOW)["ready"] is not held_up
+    assert line_status(device, [sim], []).ready is not held_up
 
 
 @pytest.mark.parametrize(
@@ -125,13 +132,13 @@ def test_an_endpoint_needs_the_numbers_of_the_sims_in_connected_phones(
 
 def test_an_ignored_sim_is_not_in_the_line_status() -> None:
     ignored = rows.sim(ignored_at=AT)
-    status = line_status([rows.device()], [ignored], [], {}, NOW)
-    assert (status["ready"], status["phones"][0]["sims"]) == (True, [])
+    status = line_status(rows.device(), [ignored], [])
+    assert (status.ready, status.phones[0].sims) == (True, [])
 
 
 def test_a_second_sim_of_a_phone_that_reads_payments_needs_a_number_too() -> None:
     other = rows.sim(seq=2, sim_key="b", slot_index=1, read_payment_at=None)
-    assert not line_status([rows.device()], [rows.sim(), other], [rows.method()], {}, NOW)["ready"]
+    assert not line_status(rows.device(), [rows.sim(), other], [rows.method()]).ready
     missing = sims_without_number([rows.device()], [rows.sim(), other], [rows.method()])
     assert [entry["slot_index"] for entry in missing] == [1]
 

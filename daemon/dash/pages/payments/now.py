@@ -9,6 +9,7 @@ import msgspec
 from daemon.core.access.callers import READERS, Operation
 from daemon.core.books import day_sheet
 from daemon.core.json_values import Json
+from daemon.core.lines.line_json import LineStatusAnswer
 from daemon.core.model import Payment, Review
 from daemon.core.names import network_name
 from daemon.core.webhooks.endpoint import Endpoint
@@ -75,16 +76,16 @@ async def show(visit: Visit) -> Shown:
             "needs": needs,
             "lines": [
                 {
-                    "phone": phone["name"],
-                    "network": sim["network"] or network_name(None),
-                    "number": (sim["line"] or {}).get("phone_number"),
-                    "receiving": sim["receiving"],
-                    "why": t.told(sim["receiving_reason"] or ""),
+                    "phone": phone.name,
+                    "network": sim.network or network_name(None),
+                    "number": sim.line and sim.line.phone_number,
+                    "receiving": sim.receiving,
+                    "why": t.told(sim.receiving_reason or ""),
                 }
-                for phone in lines["phones"]
-                for sim in phone["sims"]
+                for phone in lines.phones
+                for sim in phone.sims
             ],
-            "receiving": lines["receiving"],
+            "receiving": lines.receiving,
             "endpoints": [
                 (
                     one,
@@ -181,17 +182,17 @@ def _wallet_needs(visit: Visit, reader: Reader) -> list[dict[str, str]]:
 
 
 def _line_needs(
-    visit: Visit, lines: Json, reviews_first: list[dict[str, str]]
+    visit: Visit, lines: LineStatusAnswer, reviews_first: list[dict[str, str]]
 ) -> list[dict[str, str]]:
     """Return the needs with those of the lines: a line that cannot receive stands first."""
     t, found = visit.words, [*reviews_first]
     reads = visit.role in READERS
-    if lines["unplaced_payments"]:
-        what = t.number("need_unplaced", int(lines["unplaced_payments"]))
+    if lines.unplaced_payments:
+        what = t.number("need_unplaced", lines.unplaced_payments)
         href = "/dash/unplaced" if reads else ""
         found.append(_need(what, t("need_unplaced_why"), href, t("assign")))
-    if not lines["receiving"]:
-        href, why = "/dash/lines" if reads else "", t.told(lines["receiving_reason"])
+    if lines.receiving_reason is not None:
+        href, why = "/dash/lines" if reads else "", t.told(lines.receiving_reason)
         found.insert(0, _need(t("need_line"), why, href, t("look")))
     return found
 
