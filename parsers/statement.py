@@ -54,6 +54,21 @@ class StatementEntry:
 
 
 @dataclass(frozen=True, slots=True)
+class Closing:
+    """What the wallet held after the last row of a statement.
+
+    Attributes:
+        minor: The balance after the last row, in minor units.
+        at: Printed time of the last row, without a zone.
+        first_at: Printed time of the first row.
+    """
+
+    minor: int
+    at: datetime
+    first_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
 class Statement:
     """The contents of a statement.
 
@@ -64,6 +79,7 @@ class Statement:
         unread: Lines of the file without a readable ID or amount.
         missing: Required fields without a column; if any, there are no entries.
         header: Names of the columns in the file.
+        closing: The balance after the last row; None if the statement does not tell it for certain.
     """
 
     entries: tuple[StatementEntry, ...]
@@ -72,6 +88,7 @@ class Statement:
     unread: tuple[int, ...] = ()
     missing: tuple[str, ...] = ()
     header: tuple[str, ...] = ()
+    closing: Closing | None = None
 
 
 def rows_of(text: str) -> Iterator[list[str]]:
@@ -135,11 +152,13 @@ def read_statement(
     )
     if missing:
         return Statement((), {}, missing=missing, header=header)
-    entries, out, unread = [], 0, []
+    entries, out, unread, done = [], 0, [], []
     for number, row in enumerate(table[start + 1 :], start + 2):
         if not any(cell.strip() for cell in row):
             continue
         cells = {name: row[at].strip() if at < len(row) else "" for name, at in columns.items()}
+        if _plain(cells.get("status", "")) in _DONE:
+            done.append(cells)
         read = _entry(number, cells, currency)
         if isinstance(read, StatementEntry):
             entries.append(read)
@@ -148,7 +167,29 @@ def read_statement(
         else:
             unread.append(number)
     names = {name: header[at].strip() for name, at in columns.items()}
-    return Statement(tuple(entries), names, out, tuple(unread), header=header)
+    return Statement(
+        tuple(entries), names, out, tuple(unread), header=header, closing=_closing(done, currency)
+    )
+
+
+def _closing(rows: Sequence[Mapping[str, str]], currency: str) -> Closing | None:
+    """Return the balance after the last row; None if a time or that balance is not readable, or two rows may be the last."""
+    times = [_time(cells.get("time", "")) for cells in rows]
+    known = [at for at in times if at is not None]
+    # A day without a time of day does not say what came before the balance and what after it.
+    if not known or len(known) < len(rows) or any(":" not in cells["time"] for cells in rows):
+        return None
+    last = max(known)
+    ends = [cells for cells, at in zip(rows, known, strict=True) if at == last]
+    afters = [_minor(cells.get("after", ""), currency) for cells in ends]
+    if len(ends) > 1:
+        befores = [_minor(cells.get("before", ""), currency) for cells in ends]
+        if None in befores:
+            return None
+        afters = [after for after in afters if after not in befores]
+    if len(afters) != 1 or afters[0] is None:
+        return None
+    return Closing(afters[0], last, min(known))
 
 
 def _plain(name: str) -> str:

@@ -32,6 +32,8 @@ from daemon.wire import Mode
 from parsers.money import render
 from parsers.providers import PROVIDERS
 
+NEAR: Final = 200
+"""So many messages on each side of a statement's last row are looked at."""
 PROVED: Final = "wallet.proved"
 """The kind of the journal entry of a proof."""
 
@@ -77,11 +79,22 @@ class Proof(Struct, frozen=True):
     about: tuple[str, ...] = ()
 
 
+class Seen(Struct, frozen=True):
+    """When the wallet showed a number.
+
+    With `statement_from`, the time of its first row, a statement of the network has the number after its last row. It may be
+    older than the last minutes: it refutes nothing that came after it or before its first row, and never becomes the balance.
+    """
+
+    at: int
+    statement_from: int | None = None
+
+
 def prove(
-    context: Context, chain: Chain, shown: int, *, at: int, answer: Question | None, actor: str
+    context: Context, chain: Chain, shown: int, *, seen: Seen, answer: Question | None, actor: str
 ) -> Proof:
-    """Let the number that the wallet showed at a time settle the line, or return what to ask first."""
-    return _Prover(context, chain, shown, at, answer, actor).prove()
+    """Let the number that the wallet showed settle the line, or return what to ask first."""
+    return _Prover(context, chain, shown, seen, answer, actor).prove()
 
 
 class _Prover:
@@ -90,11 +103,13 @@ class _Prover:
         context: Context,
         chain: Chain,
         shown: int,
-        at: int,
+        seen: Seen,
         answer: Question | None,
         actor: str,
     ) -> None:
-        self.context, self.chain, self.shown, self.at = context, chain, shown, at
+        self.context, self.chain, self.shown, self.at = context, chain, shown, seen.at
+        self.statement_from = seen.statement_from
+        self.proved_at = context.now if seen.statement_from is None else seen.at
         self.answer, self.actor = answer, actor
         self.line = Line(context, chain, actor=actor)
         self.told: dict[str, Told] = {}
@@ -102,7 +117,12 @@ class _Prover:
 
     def prove(self) -> Proof:
         line, shown = self.line, self.shown
-        before = line.state.balance
+        # What the chain did after a statement, the statement does not know.
+        went_on = (
+            self.statement_from is not None
+            and line.state.sent_at > self.at + line_trust.REORDERED_US
+        )
+        before = None if went_on else line.state.balance
         place, since = self._place_in_chain()
         if place is not None:
             self._believe_chain(place, since)
@@ -110,7 +130,7 @@ class _Prover:
             return self._done(Text("proof.said.agrees", shown=self._money(shown)))
         row = None if shown <= SWEPT_MINOR else self._row()
         if row is not None:
-            return self._prove_row(row)
+            return self._pay_row_aside(row) if went_on else self._prove_row(row)
         way = []
         if before is not None and shown > SWEPT_MINOR:
             loose = balances.loose(self.context.tx, self.chain, self.at - USUAL_DAYS * DAY_US)
@@ -120,7 +140,11 @@ class _Prover:
                 return self._ask(Question.FOUND, self._found(way), way)
             self._accept_way(way)
             return self._done(Text("proof.said.found", shown=self._money(shown)))
-        if before is not None and self.answer is not Question.UNTOLD:
+        if (
+            before is not None
+            and self.statement_from is None
+            and self.answer is not Question.UNTOLD
+        ):
             return self._ask(Question.UNTOLD, Text("proof.said.untold", shown=self._money(shown), believed=self._money(before)))  # fmt: skip
         return self._begin_again(before)
 
@@ -129,6 +153,10 @@ class _Prover:
     def _place_in_chain(self) -> tuple[int | None, int]:
         """Return the place of the chain where the wallet showed the number in the last minutes, and the time of that place."""
         state = self.line.state
+        if self.statement_from is not None:
+            found = [one for one in self._around() if one.standing is Standing.ACCEPTED and one.position is not None]  # fmt: skip
+            at = max(found, key=lambda one: one.position or 0, default=None)
+            return (None, 0) if at is None else (at.position, min(self.at, at.time))
         if state.balance == self.shown:
             return state.position, self.at
         since = self.at - PROOF_MINUTES_US
@@ -158,8 +186,16 @@ class _Prover:
         self._set_aside(since, None)
         self._firm()
 
+    def _around(self) -> list[ChainEntry]:
+        """Return the messages within some minutes of the statement's last row that have its balance as theirs."""
+        near = balances.nearest(self.context.tx, self.chain, self.at, NEAR)
+        return [one for one in near if one.after == self.shown and abs(one.time - self.at) <= PROOF_MINUTES_US]  # fmt: skip
+
     def _row(self) -> Row | None:
         """Return the row whose last balance is the number, or one of the last minutes; a rival first."""
+        if self.statement_from is not None:
+            found = [balances.row_of(self.context.tx, one.row) for one in self._around() if one.row]
+            return min((one for one in found if one), key=lambda one: one.lapsed, default=None)
         rows = balances.all_rows(self.context.tx, self.chain)
         for row in rows:
             if row.after == self.shown:
@@ -194,12 +230,35 @@ class _Prover:
             line.revive(row)
             row = replace(row, lapsed=False)
         self._set_aside(row.began_at, row)
+        proved_at = line.state.proved_at
         line.win(row, Why.PROVED)
+        line.state = replace(line.state, proved_at=proved_at)
         for entry in parallel:
             self._tell(entry, "contradicted")
         line.strike(parallel)
         self._firm()
         return self._done(Text("proof.said.row", shown=self._money(self.shown)), untold)
+
+    def _pay_row_aside(self, row: Row) -> Proof:
+        """Let what leads in a row to the statement's balance pay beside the chain, which went on since; the rest stays a row."""
+        line, tx = self.line, self.context.tx
+        entries = balances.of_row(tx, row)
+        end = max(n for n, one in enumerate(entries) if one.after == self.shown) + 1
+        proved, rest = entries[:end], entries[end:]
+        left = [one for one in proved if not one.pays and (one.effect or 0) < 0]
+        if left and self.answer is not Question.LEFT:
+            amounts = ", ".join(self._moment(one) for one in left)
+            return self._ask(Question.LEFT, Text("proof.said.left", amounts=amounts), left)
+        if rest:
+            balances.put_row(tx, replace(row, before=self.shown, began_at=rest[0].time, messages=len(rest)))  # fmt: skip
+        else:
+            line.drop_row(row)
+        for entry in proved:
+            if entry.pays:
+                paid = messages.payment_of(tx, entry.key) is not None
+                self._tell(entry, "confirmed" if paid else "paid")
+            line.accept_aside(entry, Why.PROVED)
+        return self._done(Text("proof.said.row", shown=self._money(self.shown)))
 
     def _found(self, way: list[ChainEntry]) -> Text:
         total = sum(one.amount or 0 for one in way)
@@ -261,7 +320,9 @@ class _Prover:
 
     def _begin_again(self, before: int | None) -> Proof:
         """Believe the number, with a gap before it: the difference is booked as untold when the next message joins."""
-        line = self.line
+        line, shown = self.line, self._money(self.shown)
+        if self.statement_from is not None:
+            return Proof(False, None, Text("proof.said.statement", shown=shown), self.shown)
         untold = 0 if before is None else self.shown - before
         balances.lapse_rows(self.context.tx, self.chain)
         line.state = replace(
@@ -289,6 +350,10 @@ class _Prover:
         """Let the rows that began before a time be no rivals any more; what the chain contradicts is refuted, the rest waits."""
         line, tx = self.line, self.context.tx
         gaps = balances.gaps(tx, self.chain, until - USUAL_DAYS * DAY_US)
+        # With as many gaps as are looked at, there may be more before the oldest one.
+        known_from = gaps[-1].time if len(gaps) == balances.GAPS_MAX else 0
+        if self.statement_from is not None:
+            known_from = max(known_from, self.statement_from)
         if but is not None and line.state.balance is not None and but.before != line.state.balance:
             # The row begins behind a gap that its first message will have.
             first = balances.of_row(tx, but)[0]
@@ -296,9 +361,11 @@ class _Prover:
         for row in balances.rivals(tx, self.chain, "before", until - line_trust.REORDERED_US):
             if but is not None and row.number == but.number:
                 continue
+            if self.statement_from is not None and row.began_at < self.statement_from:
+                continue
             line.set_aside(row)
             entries = balances.of_row(tx, row)
-            contradicted = line_trust.is_contradicted(row.began_at, gaps)
+            contradicted = row.began_at >= known_from and line_trust.is_contradicted(row.began_at, gaps)  # fmt: skip
             if contradicted:
                 line.contradict(entries)
             for entry in entries:
@@ -307,10 +374,13 @@ class _Prover:
 
     def _firm(self) -> None:
         """Make the balance firm; what nothing confirmed counts to the limit of its day only."""
-        balances.spend(self.context.tx, self.chain, self.context.now)
-        self.line.state = replace(
-            self.line.state, provisional=None, proved_at=self.context.now, swept_at=0
-        )
+        state = self.line.state
+        if self.proved_at < max(state.proved_at, state.swept_at):
+            return  # the wallet was proved or emptied since
+        balances.spend(self.context.tx, self.chain, self.proved_at)
+        if state.provisional is not Provisional.SILENCE or state.since <= self.proved_at:
+            state = replace(state, provisional=None)
+        self.line.state = replace(state, proved_at=self.proved_at, swept_at=0)
         self.line.pay_waiting()
 
     # --- answers -----------------------------------------------------------------------------------
@@ -329,6 +399,7 @@ class _Prover:
             actor=self.actor,
             data={
                 "balance_minor": self.shown,
+                **({} if self.statement_from is None else {"statement_at": self.at}),
                 "untold_minor": untold,
                 "currency": PROVIDERS[self.chain.provider].currency,
                 "messages": len(self.told),

@@ -32,6 +32,28 @@ def change_method(client: Client, method: str, changes: Row) -> Reply:
     return client.call("PATCH", path, body=changes)
 
 
+_YES: Final = {
+    "untold": "Type YES if the wallet really shows that: ",
+    "left": "Type YES if this money left the wallet: ",
+    "found": "Type YES if you see this money in the wallet: ",
+}
+
+
+def proved(client: Client, terminal: Terminal, path: str, body: Row) -> Reply | None:
+    """Say what the wallet shows, and ask what the daemon asks; None if nothing was changed because the answer is no."""
+    answer = body.get("answer")
+    reply = client.call("POST", path, body=body)
+    data = reply.data
+    while data["question"] not in {None, answer} and terminal.human:
+        terminal.note(clean(data["sentence"]))
+        answer = data["question"]
+        if terminal.ask(_YES[answer], "--answer").strip().upper() != "YES":
+            return reply if data["settled"] else None
+        reply = client.call("POST", path, body={**body, "answer": answer})
+        data = reply.data
+    return reply
+
+
 def agrees_to_network(terminal: Terminal, number: str, provider: str) -> bool:
     """Ask whether a number is right if another network than the provider's issued it; False if it is not.
 

@@ -1,6 +1,7 @@
 """A statement is compared in the browser, and the day sheet is mailed to the owner."""
 
 import base64
+import re
 from datetime import timedelta
 from html import escape
 from pathlib import Path
@@ -11,6 +12,7 @@ from playwright.async_api import Browser
 
 from daemon.runtime.config import Config, Smtp
 from daemon.wire import Role
+from tests.dash.forms import OWN
 from tests.fakes.api import FakeApi, running
 from tests.fakes.browser import needs_browser, visiting
 from tests.fakes.dash import as_user, log_in
@@ -59,6 +61,36 @@ async def test_each_difference_is_named_and_leads_on(api: FakeApi) -> None:
     assert "This file was compared before." in again
     actors = "SELECT actor FROM events WHERE type = 'statement.compared'"
     assert await api.shop.values(actors) == ["user:manager"]
+
+
+async def test_the_balance_after_the_last_row_settles_messages_after_a_password(
+    api: FakeApi,
+) -> None:
+    shop = api.shop
+    await shop.begin_chain(10_000)
+    shop.limit(0)
+    order = await shop.request(2500)
+    held = mtn(2500, "KOFI BADU", 7_500, str(order.svc_code), "93214500001", sent_at=STARTED)
+    await shop.read(held)
+    shop.clock.advance(3600)
+    last = f"{STARTED:%Y-%m-%d %H:%M:%S},93214500001,25.00,50.00,75.00\n"
+    person = await log_in(api, Role.OWNER)
+    form = {"statement": HEAD + row(8, "1.00", -60) + last, "line": "+233244124567"}
+    page = (await person.post("/dash/statement", form)).text
+    assert "It ends with GHS\xa075.00" in page
+    fields = dict(
+        re.findall(r'type="hidden" name="(balance|at|statement_from)" value="([^"]+)"', page)
+    )
+    [where] = re.findall(r'action="(/dash/lines/[^"]+/wallet)"', page)
+    wrong = (await person.post(where, fields | {"confirm_password": "not it"})).text
+    for name in ("at", "statement_from"):
+        assert f'name="{name}" value="{fields[name]}"' in wrong, "it stays a statement"
+    assert (await shop.transaction(order.reference)).status == "MANUAL_REVIEW"
+    other = (await person.post(where, fields | OWN | {"balance": "76.00"})).text
+    assert "No message of this line leads to this balance" in other
+    done = (await person.post(where, fields | OWN)).text
+    assert "GHS 25.00 (93214500001) pays now." in done
+    assert (await shop.transaction(order.reference)).status == "SUCCESS"
 
 
 @pytest.mark.parametrize(

@@ -26,7 +26,7 @@ from daemon.runtime.config import Config, Transactions, Trust
 from daemon.runtime.secrets import Vault
 from daemon.steps.context import Context
 from daemon.steps.intake import Ingested
-from daemon.steps.prove import Proof, Question, prove
+from daemon.steps.prove import Proof, Question, Seen, prove
 from daemon.store.engine import Reader, Tx
 from daemon.store.messages.balances import Chain
 from daemon.store.webhooks import deliveries
@@ -121,16 +121,17 @@ class FakeShop:
         self.env = replace(self.env, config=replace(self.env.config, trust=settings))
 
     async def says(
-        self, balance_minor: int, answer: Question | None = None, *, ago_s: float = 0
-    ) -> Proof:
-        """Let the owner say what the wallet shows, or showed some time ago."""
+        self, balance_minor: int, answer: Question | None = None, *, ago_s: float = 0, statement_s: float | None = None
+    ) -> Proof:  # fmt: skip
+        """Let the owner say what the wallet shows, or showed some time ago, by a statement that began so many seconds before that."""
         times = self.env.times()
         chain = Chain(self.source.sim_key, "momo_mtn")
         at = times.wall_us - round(ago_s * 1_000_000)
+        seen = Seen(at, None if statement_s is None else at - round(statement_s * 1_000_000))
 
         def job(tx: Tx) -> Proof:
             context = Context.of_line(self.env, tx, chain.sim_key, times)
-            return prove(context, chain, balance_minor, at=at, answer=answer, actor="socket:0")
+            return prove(context, chain, balance_minor, seen=seen, answer=answer, actor="socket:0")
 
         return await self.env.store.write(job)
 

@@ -8,7 +8,7 @@ from daemon.api.http.auth import needs_operator
 from daemon.api.http.body import read_object, read_object_if_any
 from daemon.api.http.service import Call, Reply, claim, ok, once
 from daemon.api.openapi.describe import answer, bare, described
-from daemon.core.errors import Refusal
+from daemon.core.errors import FieldError, Refusal, invalid
 from daemon.core.inputs import HttpAnswer, Keep
 from daemon.core.json_values import dump, success, warnings_meta
 from daemon.core.lines import line_json
@@ -24,12 +24,13 @@ from daemon.core.lines.line_json import (
 )
 from daemon.core.reading import read, read_uuid
 from daemon.core.shape import Amount, Currency, DryRun, Id, about, flat, marked, sample
+from daemon.core.text import Text
 from daemon.flows.access import users
 from daemon.flows.lines import modems, wallet
 from daemon.flows.lines import payment_methods as method_flow
 from daemon.flows.lines.payment_methods import Claimed, Registered
 from daemon.steps.lines import line_status
-from daemon.steps.prove import Question
+from daemon.steps.prove import Question, Seen
 from daemon.store.engine import Reader
 from daemon.store.lines import devices, payment_methods
 from daemon.wire import ErrorCode
@@ -151,6 +152,17 @@ class WalletBody(Struct, frozen=True):
         ]
         | None
     ) = None
+    statement_from: (
+        Annotated[
+            int,
+            sample(
+                "2026-11-20T08:00:00Z",
+                "the first row of a network's statement that has the balance after its last row, which `at` is then the time of",
+            ),
+            marked(read="time"),
+        ]
+        | None
+    ) = None
     answer: (
         Annotated[
             Question,
@@ -200,8 +212,11 @@ async def say_wallet(call: Call) -> Reply:
     asked, warnings = read(WalletBody, await read_object(call.scope, call.receive))
     method_id = call.uuid(ErrorCode.PAYMENT_METHOD_NOT_FOUND)
     await users.confirm(call.env, call.caller, asked.password)
+    if asked.statement_from is not None and asked.at is None:
+        raise invalid([FieldError("at", "required", Text("proof.said.too_old"))])
+    seen = None if asked.at is None else Seen(asked.at, asked.statement_from)
     proof, currency = await wallet.say_balance(
-        call.env, call.caller, method_id, asked.balance, at=asked.at, answer=asked.answer
+        call.env, call.caller, method_id, asked.balance, seen=seen, answer=asked.answer
     )
     found = WalletAnswer(
         settled=proof.settled,

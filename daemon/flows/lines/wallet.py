@@ -7,7 +7,7 @@ from daemon.core.messages.line_trust import PROOF_MINUTES_US
 from daemon.core.text import Text
 from daemon.env import Env
 from daemon.steps.context import Context
-from daemon.steps.prove import Proof, Question, prove
+from daemon.steps.prove import Proof, Question, Seen, prove
 from daemon.store.engine import Tx
 from daemon.store.lines import devices, payment_methods
 from daemon.store.messages.balances import Chain
@@ -22,7 +22,7 @@ async def say_balance(
     method_id: str,
     balance: str,
     *,
-    at: int | None = None,
+    seen: Seen | None = None,
     answer: Question | None = None,
 ) -> tuple[Proof, str]:
     """Let the balance that the wallet shows settle what its messages leave open; the currency is returned too.
@@ -32,7 +32,7 @@ async def say_balance(
         caller: The owner or a manager; the password was checked.
         method_id: The number.
         balance: What the wallet shows, as typed.
-        at: When it showed that; now by default.
+        seen: When it showed that; now by default.
         answer: The question of an earlier call that was answered with yes.
 
     Raises:
@@ -45,8 +45,9 @@ async def say_balance(
     require(caller, Operation.DECIDE_FORGERY)
     times = env.times()
     now = times.wall_us
-    seen = now if at is None else at
-    if not now - PROOF_MINUTES_US <= seen <= now + MINUTE_US:
+    seen = Seen(now) if seen is None else seen
+    oldest = now - PROOF_MINUTES_US if seen.statement_from is None else seen.statement_from
+    if not oldest <= seen.at <= now + MINUTE_US:
         raise invalid([FieldError("at", "out_of_range", Text("proof.said.too_old"))])
 
     def job(tx: Tx) -> tuple[Proof, str]:
@@ -63,7 +64,7 @@ async def say_balance(
             raise invalid([FieldError("balance", "invalid", Text("proof.said.no_amount"))])
         chain = Chain(sim.sim_key, method.provider)
         context = Context.of_line(env, tx, sim.sim_key, times)
-        proof = prove(context, chain, shown.minor, at=seen, answer=answer, actor=caller.name)
+        proof = prove(context, chain, shown.minor, seen=seen, answer=answer, actor=caller.name)
         return proof, currency
 
     return await env.store.write(job)

@@ -16,8 +16,9 @@ from momo_cli import exit_codes
 from momo_cli.errors import usage
 from momo_cli.flags import Output
 from momo_cli.frame.command import command
-from momo_cli.inputs.parameters import DRY_RUN, SHOW_BODY, argument, flag, option
-from momo_cli.inputs.typed_values import check_choice, file_errors, period
+from momo_cli.inputs.ids import METHODS, id_of
+from momo_cli.inputs.parameters import DRY_RUN, PASSWORD_FILE, SHOW_BODY, argument, flag, option
+from momo_cli.inputs.typed_values import check_choice, file_errors, owners_password, period
 from momo_cli.show.answer import (
     Answer,
     Cell,
@@ -36,9 +37,10 @@ from momo_cli.show.words import counted, money
 from momo_cli.socket.client import Client, path_of
 from momo_cli.text import at, clean
 from momo_cli.times import stamp
+from momo_cli.views.lines import proved
 from parsers.money import render
 from parsers.phone import read_phone
-from parsers.statement import FIELDS, Statement, read_statement
+from parsers.statement import FIELDS, Closing, Statement, read_statement
 from parsers.statement_file import StatementFileError, rows_in
 
 _LEFT_BYTES: Final = 100_000_000
@@ -264,37 +266,32 @@ def import_(
     file: str = argument("FILE.csv", "The statement, as CSV or Excel (.xlsx)."),
     line: str | None = option("NUMBER", "The merchant number of the statement."),
     columns: list[str] | None = option("--column", "FIELD=NAME", f"A column: {', '.join(FIELDS)}."),
+    prove: bool = flag("Let the balance after the last row settle the messages until then."),
+    password_file: str | None = PASSWORD_FILE,
     dry_run: bool = DRY_RUN,
 ) -> Answer:
     """It lists money on the statement without a message, messages whose money is not on the statement, different amounts,
-    payments held for review although they are on the statement, and the next command for each. A statement does not
-    make a transaction paid: only a message or an operator does. Columns of MTN and Telecel are recognised by their
-    names; for another network give --column id=NAME --column amount=NAME. The same file again gives the same result.
-    Exit 6: something differs.
+    payments held for review although they are on the statement, and the next command for each. A comparison makes nothing
+    paid. With --prove the balance after the last row is a proof, as in momo lines wallet: messages that lead to it pay, and
+    what it contradicts is refuted. A file that somebody edited is only as good as your word: download it from the network
+    yourself. Columns of MTN and Telecel are recognised by their names; for another network give --column id=NAME --column
+    amount=NAME. The same file again gives the same result. Exit 6: something differs.
 
     Examples:
         momo data statement mtn-november.csv --line 0244124567
+        momo data statement mtn-november.csv --line 0244124567 --prove
         momo data statement other.csv --column id=Reference --column amount=Value
     """
     number = None if line is None else read_phone(line.strip())
     if line is not None and number is None:
         raise usage(f"--line: {line!r} is not a phone number")
     data = _bytes(file)
-    named = {}
-    for given in columns or ():
-        name, equals, column = given.partition("=")
-        if not equals or name not in FIELDS:
-            raise usage(f"--column: {given!r}: write FIELD=NAME, FIELD one of {', '.join(FIELDS)}")
-        named[name] = column
-    try:
-        statement = read_statement(rows_in(data), named)
-    except StatementFileError as problem:
-        raise usage(f"{file}: {problem}") from None
-    if statement.missing:
-        there = ", ".join(name.strip() for name in statement.header if name.strip())[:300]
-        wants = " ".join(f"--column {name}=NAME" for name in statement.missing)
+    statement = _read(file, data, columns or ())
+    if prove and (number is None or dry_run):
+        raise usage("--prove needs --line and no --dry-run", "momo data statement --help")
+    if prove and statement.closing is None:
         raise usage(
-            f"{file}: no column found for {' and '.join(statement.missing)}; give {wants}. The columns are: {there}"
+            "--prove: the statement does not tell for certain what the wallet held after its last row"
         )
     found = list(_compared(client, statement, number))
     known = {entry.id for entry in statement.entries}
@@ -318,8 +315,12 @@ def import_(
         note = {"sha256": hashlib.sha256(data).hexdigest(), "agrees": summary["agrees"], **counts}
         reply = client.call("POST", Path.LOCAL_STATEMENT, body={"line": number, "note": note})
         noted = bool(reply.data.get("noted"))
-    document = document_of({**summary, "noted": noted, "findings": found})
     said = f"{summary['agrees']} of {summary['entries']} payments on the statement agree"
+    proof = None
+    told, closing = f"{said}; {len(found)} differences", None if dry_run else statement.closing
+    if number and closing and (prove or _agrees_to_prove(terminal, closing, told)):
+        proof = _prove(client, terminal, closing, number, password_file)
+    document = document_of({**summary, "noted": noted, "findings": found, "proof": proof})
     unread = statement.unread
     notes = []
     if unread:
@@ -328,16 +329,65 @@ def import_(
     if span is None:
         why = "No line has a readable time"
         notes.append(f"{why}, so payments missing on the statement were not searched.")
+    if proof is not None:
+        notes += [clean(one["sentence"]) for one in (proof, *proof["messages"])]
     steps = list(dict.fromkeys(row["next"] for row in found))
     return Answer(
         document,
         found,
-        heading=f"{said}; {len(found)} differences",
+        heading=told,
         empty=f"{said}. Nothing differs.",
         notes=notes,
         next=steps[:3],
         exit_code=exit_codes.FINDINGS if found or unread else exit_codes.OK,
     )
+
+
+def _read(file: str, data: bytes, columns: Sequence[str]) -> Statement:
+    """Read a statement, with the names of columns that the flags give."""
+    named = {}
+    for given in columns or ():
+        name, equals, column = given.partition("=")
+        if not equals or name not in FIELDS:
+            raise usage(f"--column: {given!r}: write FIELD=NAME, FIELD one of {', '.join(FIELDS)}")
+        named[name] = column
+    try:
+        statement = read_statement(rows_in(data), named)
+    except StatementFileError as problem:
+        raise usage(f"{file}: {problem}") from None
+    if statement.missing:
+        there = ", ".join(name.strip() for name in statement.header if name.strip())[:300]
+        wants = " ".join(f"--column {name}=NAME" for name in statement.missing)
+        raise usage(
+            f"{file}: no column found for {' and '.join(statement.missing)}; give {wants}. The columns are: {there}"
+        )
+    return statement
+
+
+def _agrees_to_prove(terminal: Terminal, closing: Closing, said: str) -> bool:
+    """Ask a person whether the balance after the last row is a proof; a program says so with --prove."""
+    if not (terminal.human and terminal.can_ask()):
+        return False
+    terminal.note(said)
+    ends = f"{money(render(closing.minor))} at {closing.at:%Y-%m-%d %H:%M}"
+    question = f"The statement ends with {ends}. Let this balance settle the messages until then?"
+    return terminal.yes_or_no(question, "--prove", default=False)
+
+
+def _prove(
+    client: Client, terminal: Terminal, closing: Closing, number: str, password_file: str | None
+) -> Row | None:
+    """Say what the wallet held after the last row; None if the answer to the daemon's question is no."""
+    first, last = (stamp(at.replace(tzinfo=terminal.zone)) for at in (closing.first_at, closing.at))
+    body = {
+        "balance": render(closing.minor),
+        "at": last,
+        "statement_from": first,
+        "password": owners_password(terminal, password_file),
+    }
+    path = path_of(Path.WALLET, id=id_of(client, METHODS, number))
+    reply = proved(client, terminal, path, body)
+    return None if reply is None else reply.data
 
 
 def _bytes(path: str) -> bytes:

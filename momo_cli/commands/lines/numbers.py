@@ -42,6 +42,7 @@ from momo_cli.views.lines import (
     change_method,
     ignore_sim,
     method_answer,
+    proved,
     simulated_notes,
     smscs_of,
     test_payment_text,
@@ -127,13 +128,6 @@ def _is_at(row: Row, place: Row) -> bool:
     return all(row[name] == place[name] for name in ("device_id", "slot_index"))
 
 
-_YES: Final = {
-    "untold": "Type YES if the wallet really shows that: ",
-    "left": "Type YES if this money left the wallet: ",
-    "found": "Type YES if you see this money in the wallet: ",
-}
-
-
 @command("lines wallet", view=view_of("settled question sentence balance untold currency"))
 def wallet(
     client: Client,
@@ -153,18 +147,11 @@ def wallet(
     """
     path = path_of(Path.WALLET, id=id_of(client, METHODS, method))
     password = typed_values.owners_password(terminal, password_file)
-    body = {"balance": amount, "answer": answer, "password": password}
-    reply = client.call("POST", path, body=only_given(body))
+    body = only_given({"balance": amount, "answer": answer, "password": password})
+    reply = proved(client, terminal, path, body)
+    if reply is None:
+        return unchanged()
     data = reply.data
-    while data["question"] not in {None, answer} and terminal.human:
-        terminal.note(clean(data["sentence"]))
-        answer = data["question"]
-        if terminal.ask(_YES[answer], "--answer").strip().upper() != "YES":
-            if data["settled"]:
-                break
-            return unchanged()
-        reply = client.call("POST", path, body=only_given({**body, "answer": data["question"]}))
-        data = reply.data
     told = [f"  {clean(one['sentence'])}" for one in data["messages"]]
     mark = terminal.tick if data["settled"] else "?"
     code = exit_codes.OK if data["settled"] else exit_codes.CANCELLED

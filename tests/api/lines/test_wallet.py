@@ -1,10 +1,12 @@
 """`POST /v1/payment-methods/{id}/wallet`: the owner says what the wallet shows."""
 
+from datetime import timedelta
 from typing import Any
 
 import httpx
 from argon2 import PasswordHasher
 
+from parsers.times import from_us
 from tests.fakes.api import FakeApi
 from tests.fakes.each import each
 from tests.fakes.receipts import mtn
@@ -78,3 +80,23 @@ async def test_wrong_bodies_are_refused(api: FakeApi, change: dict[str, Any]) ->
     where = await path(api)
     body = {"balance": "1.00", "password": PASSWORD} | change
     assert code(await api.local.post(where, json=body)) == (422, "VALIDATION_ERROR")
+
+
+async def test_a_statement_may_be_older_and_names_its_first_and_last_row(api: FakeApi) -> None:
+    where = await path(api)
+    await api.shop.begin_chain()
+    at = from_us(api.shop.clock.now_us())
+    await api.shop.read(mtn(100, "KOFI", api.shop.wallet(100), "food", "93214500001", sent_at=at))
+    api.shop.clock.advance(3 * 3600)
+    balance = f"{api.shop.wallet(0) / 100:.2f}"
+    last = (at + timedelta(seconds=30)).isoformat()
+    body = {"balance": balance, "password": PASSWORD, "at": last}
+    assert (await api.local.post(where, json=body)).status_code == 422
+    first = (at - timedelta(days=1)).isoformat()
+    dated = {**body, "statement_from": first}
+    answer = (await api.local.post(where, json=dated)).json()["data"]
+    assert (answer["settled"], answer["question"]) == (True, None)
+    other = (await api.local.post(where, json={**dated, "balance": "1.99"})).json()["data"]
+    assert (other["settled"], other["question"]) == (False, None)
+    del dated["at"]
+    assert (await api.local.post(where, json=dated)).status_code == 422

@@ -118,3 +118,40 @@ def test_lines_that_cannot_be_read_are_counted_and_named(
     file.write_text(FILE + "?,2026-11-20 11:00:00,x,,\n" * more)
     ran = momo("data", "statement", str(file), "-o", "table")
     assert (ran.code, told in ran.err) == (6, True)
+
+
+WALLET = f"{wire.Path.PAYMENT_METHODS}/{samples.METHOD}/wallet"
+
+
+@pytest.mark.parametrize("answer_of", [samples.WALLET, {**samples.WALLET, "settled": False}])
+def test_the_balance_after_the_last_row_is_a_proof_when_asked_for(
+    file: Path, api: FakeApi, momo: Momo, answer_of: dict[str, Any]
+) -> None:
+    api.on("GET", wire.Path.PAYMENT_METHODS, ok([samples.METHOD_ROW]))
+    api.on("POST", WALLET, ok(answer_of))
+    password = file.with_name("pw.txt")
+    password.write_text("correct horse\n")
+    command = ("data", "statement", str(file), "--line", "0244124567", "--json")
+    plain = momo(*command)
+    assert plain.json["data"]["proof"] is None
+    assert all(call.path != WALLET for call in api.asked)
+    ran = momo(*command, "--prove", "--password-file", str(password))
+    assert ran.json["data"]["proof"]["settled"] is answer_of["settled"]
+    assert next(call.body for call in api.asked if call.path == WALLET) == {
+        "balance": "131.50",
+        "at": "2026-11-20T10:00:00.000Z",
+        "statement_from": "2026-11-20T08:00:00.000Z",
+        "password": "correct horse",
+    }
+
+
+@pytest.mark.parametrize("how", ["no line", "dry", "no balance"])
+def test_a_proof_needs_a_number_and_a_certain_balance(
+    file: Path, api: FakeApi, momo: Momo, how: str
+) -> None:
+    if how == "no balance":
+        file.write_text(FILE.replace("131.50", ""))
+    line = () if how == "no line" else ("--line", "0244124567")
+    dry = ("--dry-run",) if how == "dry" else ()
+    assert momo("data", "statement", str(file), *line, *dry, "--prove").code == 2
+    assert api.asked == []

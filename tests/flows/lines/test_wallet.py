@@ -16,7 +16,7 @@ from daemon.flows.lines.smscs import trust_message
 from daemon.flows.lines.wallet import say_balance
 from daemon.modem.codec.pdu_encode import encode_deliver
 from daemon.runtime.config import Config, Trust
-from daemon.steps.prove import Proof, Question
+from daemon.steps.prove import Proof, Question, Seen
 from daemon.wire import ErrorCode, MessageState, TransactionStatus
 from parsers.times import from_us
 from tests.fakes.invariants import check_invariants
@@ -334,9 +334,59 @@ async def test_bad_input_is_refused_and_changes_nothing(
     shop: FakeShop, given: dict[str, Any], code: ErrorCode
 ) -> None:
     at = given.get("at")
-    seen = None if at is None else shop.clock.now_us() + at * 1_000_000
+    seen = None if at is None else Seen(shop.clock.now_us() + at * 1_000_000)
     method_id = given.get("method_id") or await line(shop)
     with pytest.raises(Refusal) as refused:
-        await say_balance(shop.env, OWNER, method_id, given.get("balance", "900.00"), at=seen)
+        await say_balance(shop.env, OWNER, method_id, given.get("balance", "900.00"), seen=seen)
     assert refused.value.code is code
+    assert await shop.values("SELECT COUNT(*) FROM events WHERE type = 'wallet.proved'") == [0]
+
+
+async def test_a_statement_pays_a_held_receipt_and_does_not_judge_what_came_later(
+    shop: FakeShop,
+) -> None:
+    order = await shop.request(2500)
+    # Money left without a message, and the receipt after it waits.
+    assert await say(shop, 1, 2500, 72_500, order.svc_code) is HELD
+    shop.clock.advance(2 * 3600)
+    assert await say(shop, 2, 4_000, 500_000) is HELD
+    proof = await shop.says(72_500, ago_s=2 * 3600 + 120, statement_s=86_400)
+    assert (proof.settled, outcomes(proof)) == (True, ["paid"])
+    assert await status(shop, order) is TransactionStatus.SUCCESS
+    assert [row.reason for row in await open_reviews(shop)] == ["balance_break"]
+    assert await say(shop, 3, 700, 73_200) is PAID, "the balance is that of the statement"
+    again = await shop.says(72_500, ago_s=2 * 3600 + 240, statement_s=86_400)
+    assert (again.settled, outcomes(again)) == (True, [])
+
+
+async def test_a_statement_refutes_only_what_it_covers(shop: FakeShop) -> None:
+    assert await say(shop, 1, 4_000, 300_000) is HELD
+    assert await say(shop, 2, 5_000, 777_700) is HELD
+    assert await say(shop, 3, 500, 90_500) is PAID
+    shop.clock.advance(1200)
+    assert await say(shop, 4, 6_000, 888_800) is HELD
+    proof = await shop.says(90_500, ago_s=1320, statement_s=180)
+    assert [str(one.sentence)[:9] for one in proof.told] == ["GHS 50.00"]
+    assert outcomes(proof) == ["contradicted"]
+
+
+async def test_a_statement_of_before_the_balance_moved_on_does_not_move_it_back(
+    shop: FakeShop,
+) -> None:
+    order = await shop.request(2500)
+    assert await say(shop, 1, 2500, 72_500, order.svc_code) is HELD
+    shop.clock.advance(1200)
+    assert await say(shop, 2, 500, 90_500) is PAID
+    proof = await shop.says(72_500, ago_s=1320, statement_s=86_400)
+    assert outcomes(proof) == ["paid"]
+    assert await status(shop, order) is TransactionStatus.SUCCESS
+    assert await say(shop, 3, 700, 91_200) is PAID
+
+
+async def test_a_statement_that_no_message_leads_to_changes_nothing(shop: FakeShop) -> None:
+    assert await say(shop, 1, 2500, 72_500) is HELD
+    for balance in (72_501, 73_000, 90_000):
+        proof = await shop.says(balance, Question.UNTOLD, ago_s=30, statement_s=86_400)
+        assert (proof.settled, proof.question, outcomes(proof)) == (False, None, [])
+    assert len(await open_reviews(shop)) == 1
     assert await shop.values("SELECT COUNT(*) FROM events WHERE type = 'wallet.proved'") == [0]

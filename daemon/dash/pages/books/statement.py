@@ -12,7 +12,7 @@ from typing import Any, Final
 from msgspec import Struct
 
 from daemon.core.access.callers import Operation, require
-from daemon.core.json_values import Json
+from daemon.core.json_values import Json, timestamp
 from daemon.core.limits import SECOND_US
 from daemon.dash.parts.listing import chosen_file, named_lines
 from daemon.dash.web.visit import Outcome, Shown, Visit
@@ -21,6 +21,8 @@ from daemon.steps.books.statement import Finding, compared
 from daemon.store.books import statement as store
 from daemon.store.books.statement import UnlistedPayment
 from daemon.store.engine import Reader
+from daemon.store.lines import payment_methods
+from parsers.money import render
 from parsers.phone import read_phone
 from parsers.statement import Statement, StatementEntry, read_statement
 from parsers.statement_file import StatementFileError, rows_in
@@ -103,7 +105,25 @@ async def compare(visit: Visit) -> Outcome:
     counts = Counter(one.finding for one in differences)
     digest = hashlib.sha256(data).hexdigest()
     facts = {"line": number, "agrees": agree, **counts}
+    closing = statement.closing
+    proof = None
+    if closing is not None and number is not None and visit.may(Operation.DECIDE_FORGERY):
+        slot = await visit.env.store.read(lambda reader: _slot_of(reader, number))
+        first, last = (
+            timestamp(int(at.replace(tzinfo=zone).timestamp()) * SECOND_US)
+            for at in (closing.first_at, closing.at)
+        )
+        if slot is not None:
+            proof = {
+                "slot": slot,
+                "balance": render(closing.minor),
+                "shown": visit.money(closing.minor),
+                "when": f"{closing.at:%Y-%m-%d %H:%M}",
+                "at": last,
+                "statement_from": first,
+            }
     result = {
+        "proof": proof,
         "entries": len(entries),
         "agree": agree,
         "left": statement.out,
@@ -113,6 +133,15 @@ async def compare(visit: Visit) -> Outcome:
         "noted": await note_statement(visit.env, visit.caller, digest, facts),
     }
     return await _page(visit, result, differences[:SHOWN_MAX])
+
+
+def _slot_of(reader: Reader, number: str) -> str | None:
+    """Return the SIM that a number is on, as it stands in an address; None if it is on none."""
+    for method in payment_methods.in_use(reader):
+        sim = payment_methods.where(reader, method)[0]
+        if method.phone_number == number and sim is not None:
+            return f"{sim.device_id}:{sim.slot_index}"
+    return None
 
 
 def _file(visit: Visit) -> bytes:

@@ -33,7 +33,7 @@ from daemon.dash.parts.message_text import visible
 from daemon.dash.web.visit import FormWrong, Goto, Outcome, Shown, Visit
 from daemon.flows.lines import modems, payment_methods, smscs
 from daemon.flows.lines import wallet as flow
-from daemon.steps.prove import Question
+from daemon.steps.prove import Question, Seen
 from daemon.store.engine import Reader
 from daemon.store.lines import devices, sim_pins, sms_rhythms
 from daemon.store.lines import payment_methods as methods_store
@@ -43,6 +43,7 @@ from daemon.store.payments import payments, texts
 from daemon.wire import ErrorCode, Mode
 from parsers.phone import read_phone
 from parsers.read import PROVIDERS
+from parsers.times import read_iso
 
 CHAIN_SHOWN: Final = 10
 SIGNAL_MOST: Final = 31
@@ -399,6 +400,8 @@ async def say_wallet(visit: Visit) -> Outcome:
         raise Refusal(ErrorCode.PAYMENT_METHOD_NOT_FOUND)
     await confirm(visit)
     balance, answer = visit.form.get("balance", "").strip(), visit.form.get("answer", "")
+    # On the form of the page Statement stand the times of its first and last row.
+    at, since = (read_iso(visit.form.get(name, "")) for name in ("at", "statement_from"))
     # A yes is about the balance of the question, not about another one typed since.
     yes = answer in tuple(Question) and visit.form.get("asked", "") == balance
     with visit.shows(*_AGAIN, ErrorCode.METHOD_HAS_NO_SIM, field="balance"):
@@ -407,11 +410,14 @@ async def say_wallet(visit: Visit) -> Outcome:
             visit.caller,
             view.method.id,
             balance,
+            seen=None if at is None or since is None else Seen(at, since),
             answer=Question(answer) if yes else None,
         )
     if proof.question is not None:
         visit.errors[proof.question] = visit.cite(proof.sentence)
         raise FormWrong
+    if not proof.settled:
+        visit.wrong("balance", "wallet_no_statement")
     values = {"sim": view, "proof": proof, "currency": currency, "text": visible}
     return Shown("lines/wallet.html", values, visit.words("wallet_shows"))
 
