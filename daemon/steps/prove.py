@@ -134,6 +134,8 @@ class _Prover:
         way = []
         if before is not None and shown > SWEPT_MINOR:
             loose = balances.loose(self.context.tx, self.chain, self.at - USUAL_DAYS * DAY_US)
+            if self.statement_from is not None:
+                loose = [one for one in loose if one.time <= self.at + PROOF_MINUTES_US]
             way = line_trust.path(before, shown, loose)
         if way:
             if self.answer is not Question.FOUND:
@@ -208,14 +210,27 @@ class _Prover:
                     return row
         return None
 
+    def _until_shown(self, entries: list[ChainEntry]) -> tuple[list[ChainEntry], list[ChainEntry]]:
+        """Divide a row into what leads to a statement's last balance and what came later, which it does not prove."""
+        if self.statement_from is None:
+            return entries, []
+        ends = [n for n, one in enumerate(entries, 1) if one.after == self.shown and abs(one.time - self.at) <= PROOF_MINUTES_US]  # fmt: skip
+        return entries[: ends[-1]], entries[ends[-1] :]
+
     def _prove_row(self, row: Row) -> Proof:
         """Make a row the chain. What it says left the wallet, only the owner can confirm."""
         line, tx = self.line, self.context.tx
-        entries = balances.of_row(tx, row)
+        entries, later = self._until_shown(balances.of_row(tx, row))
         left = [one for one in entries if not one.pays and (one.effect or 0) < 0]
         if left and self.answer is not Question.LEFT:
             amounts = ", ".join(self._moment(one) for one in left)
             return self._ask(Question.LEFT, Text("proof.said.left", amounts=amounts), left)
+        if later:
+            row = replace(row, after=self.shown, messages=len(entries))
+            balances.put_row(tx, row)
+            later = [replace(one, row=None, position=None) for one in later]
+            for entry in later:
+                balances.change(tx, entry)
         for entry in entries:
             if entry.pays:
                 paid = messages.payment_of(tx, entry.key) is not None
@@ -237,14 +252,14 @@ class _Prover:
             self._tell(entry, "contradicted")
         line.strike(parallel)
         self._firm()
+        for entry in later:
+            line.take(entry)
         return self._done(Text("proof.said.row", shown=self._money(self.shown)), untold)
 
     def _pay_row_aside(self, row: Row) -> Proof:
         """Let what leads in a row to the statement's balance pay beside the chain, which went on since; the rest stays a row."""
         line, tx = self.line, self.context.tx
-        entries = balances.of_row(tx, row)
-        end = max(n for n, one in enumerate(entries) if one.after == self.shown) + 1
-        proved, rest = entries[:end], entries[end:]
+        proved, rest = self._until_shown(balances.of_row(tx, row))
         left = [one for one in proved if not one.pays and (one.effect or 0) < 0]
         if left and self.answer is not Question.LEFT:
             amounts = ", ".join(self._moment(one) for one in left)

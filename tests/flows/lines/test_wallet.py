@@ -17,7 +17,7 @@ from daemon.flows.lines.wallet import say_balance
 from daemon.modem.codec.pdu_encode import encode_deliver
 from daemon.runtime.config import Config, Trust
 from daemon.steps.prove import Proof, Question, Seen
-from daemon.wire import ErrorCode, MessageState, TransactionStatus
+from daemon.wire import ErrorCode, MessageState, TransactionStatus, TrustLevel
 from parsers.times import from_us
 from tests.fakes.invariants import check_invariants
 from tests.fakes.receipts import MTN_SENDER, MTN_SMSC, mtn
@@ -390,3 +390,20 @@ async def test_a_statement_that_no_message_leads_to_changes_nothing(shop: FakeSh
         assert (proof.settled, proof.question, outcomes(proof)) == (False, None, [])
     assert len(await open_reviews(shop)) == 1
     assert await shop.values("SELECT COUNT(*) FROM events WHERE type = 'wallet.proved'") == [0]
+
+
+async def test_a_statement_does_not_free_of_limits_what_follows_its_last_row(
+    tmp_path: Path,
+) -> None:
+    shop = await FakeShop.make(tmp_path, Config(trust=Trust(unconfirmed_limit=0, phone_limit=100)))
+    shop.source = replace(shop.source, level=TrustLevel.PARTIAL)
+    await shop.begin_chain(90_000)
+    assert await say(shop, 1, 2_500, 72_500) is HELD
+    shop.clock.advance(1200)
+    assert await say(shop, 2, 50_000, 122_500) is HELD
+    assert await say(shop, 3, 1_000, 123_500) is HELD
+    proof = await shop.says(72_500, ago_s=1440, statement_s=86_400)
+    assert outcomes(proof) == ["paid"]
+    states = await shop.values("SELECT state FROM messages ORDER BY seq")
+    assert states[-3:] == ["payment", "held", "payment"], "they join, and count to the limit"
+    shop.close()
