@@ -337,14 +337,26 @@ async def leave(call: Call) -> Reply:
     return ok(done)
 
 
+class RestoreBody(Struct, frozen=True):
+    """Whether payments come back that only the hub has; with `dry_run` they are only counted."""
+
+    take_unknown: bool = False
+    dry_run: bool = False
+
+
 async def restore(call: Call) -> Reply:
-    """Take this branch's rows back from the hub."""
+    """Take this branch's rows back from the hub; with `dry_run` only return the sums of the payments that no SMS here is of."""
     needs_owner(call.caller)
-    await read_object_if_any(call.scope, call.receive)
+    asked = await call.body(RestoreBody, optional=True)
     client = await _client(call.env)
     with _hub_errors():
         async with contextlib.aclosing(client):
-            return ok(await join_flow.restore(call.env, call.caller, client))
+            if asked.dry_run:
+                return ok(await join_flow.unknown(call.env, client))
+            done = await join_flow.restore(
+                call.env, call.caller, client, take_unknown=asked.take_unknown
+            )
+    return ok(done)
 
 
 async def _client(env: Env) -> HubClient:

@@ -1,9 +1,10 @@
 """Join a hub as a branch, leave it, and take rows back from it after a restore."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from datetime import date, timedelta
 from functools import partial
+from types import MappingProxyType
 from typing import Any, Final, Protocol
 
 from msgspec import Struct
@@ -29,7 +30,9 @@ from daemon.store.engine import Reader, Tx
 from daemon.store.messages import messages
 from daemon.store.payments import payments
 from daemon.wire import VERSION, ErrorCode, Mode, Path, ShopRole
+from parsers.money import render
 
+Row = Mapping[str, Any]
 PAGE: Final = 500
 RECENT_DAYS: Final = 31
 DIFFERENT_MAX: Final = 10
@@ -38,6 +41,8 @@ ASIDE_MAX: Final = 100
 """Rows kept aside that the journal names."""
 COMPARE_S: Final = 10.0
 COMPARE_WHOLE_S: Final = 60.0
+UNDECIDED: Final = "the hub has payments that this shop has no SMS of; type `momo hub restore --from-hub`, which asks about them"
+"""Why a branch that joined again sends nothing."""
 KINDS: Final = ("method", "message", "payment", "transaction", "review", "reversal", DECISION)
 """Kinds of rows that a hub gives back, in the order in which they refer to each other."""
 
@@ -97,7 +102,8 @@ async def join(
     """Join a hub with an invitation; from that commit on, all that is and will be stored is sent to it.
 
     A hub that has rows of this branch which this database does not include, because it is older, gives them back first:
-    what is sent then replaces them.
+    what is sent then replaces them. If payments are among them of which this shop has no SMS, which a stolen key could have
+    made up, the answer has their sums (`unknown`), and nothing is taken or sent before `restore`.
 
     Raises:
         Refusal: BRANCH_EXISTS.
@@ -126,10 +132,12 @@ async def join(
     if not given.key:
         raise AnswerError("the hub's answer is not understood: it has no key")
     taking = await env.store.read(lambda reader: _lacking(reader, given))
-    rows = None
+    rows, only_there = None, dict[str, Row]()
     if taking is not None:
         async with connect(given.key) as own:
-            rows, _epoch = await _take_rows(env, own, taking)
+            only_there = await _only_at_hub(env, own)
+            if not only_there:
+                rows, _epoch = await _take_rows(env, own, taking)
     aside = _aside(taking)
     times = env.times()
 
@@ -144,7 +152,8 @@ async def join(
             tx,
             HubLink(
                 given.branch_id, given.name, invitation.url, invitation.pin, sealed,
-                given.decides, given.epoch, 0, begin, sent, None, "", begin,
+                given.decides, given.epoch, 0, begin, sent, None, UNDECIDED if only_there else "", begin,
+                must_renew=bool(only_there),
             ),
         )  # fmt: skip
         feed.set_role(tx, ShopRole.BRANCH)
@@ -156,7 +165,13 @@ async def join(
 
     await env.store.write(job)
     env.place = Place(ShopRole.BRANCH, given.decides)
-    return {**data, "joined": True, "rows": rows, "aside": aside}
+    return {
+        **data,
+        "joined": True,
+        "rows": rows,
+        "aside": aside,
+        "unknown": _sums(only_there.values()),
+    }
 
 
 def _lacking(reader: Reader, given: Joined) -> Taking | None:
@@ -168,6 +183,17 @@ def _lacking(reader: Reader, given: Joined) -> Taking | None:
     if epoch and known is not None and known["epoch"] == epoch and known["acked"] <= acked:
         return None
     return Taking(epoch, epoch * EPOCH + acked, None)
+
+
+def _sums(unknown: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return number and sum of payments by currency."""
+    by_currency = dict[str, list[int]]()
+    for row in unknown:
+        by_currency.setdefault(row["currency"], []).append(row["amount_minor"])
+    return [
+        {"currency": currency, "count": len(minors), "amount": render(sum(minors), currency)}
+        for currency, minors in by_currency.items()
+    ]
 
 
 def _aside(taking: Taking | None) -> list[str]:
@@ -231,11 +257,27 @@ async def _end(env: Env, actor: str, of: HubLink | None) -> tuple[bool, list[Pay
     return ended, unanswered
 
 
-async def restore(env: Env, caller: Caller, hub: HubCaller) -> dict[str, Any]:
+async def unknown(env: Env, hub: HubCaller) -> dict[str, Any]:
+    """Return the sums of the payments that only the hub has: no SMS of them is here, also none in the journal of messages.
+
+    Raises:
+        HubRefusalError: The hub refused it.
+        HubUnreachableError: No hub answered.
+        AnswerError: An answer is not understood.
+    """
+    return {"unknown": _sums((await _only_at_hub(env, hub)).values())}
+
+
+async def restore(
+    env: Env, caller: Caller, hub: HubCaller, *, take_unknown: bool
+) -> dict[str, Any]:
     """Take the hub's copies of this branch's rows back, then begin a new epoch and send everything again.
 
     For a shop that was restored from a backup, or set up anew. Rows that are further on here stay. Rows that contradict rows
     here (an order paid by a payment that another order has) are kept aside and named.
+
+    A payment of which no SMS is here could be made up with a stolen key. With `take_unknown` it comes back, and if it pays
+    nothing it needs the password to be used; without, it stays away, with all that names it.
 
     Raises:
         Refusal: NOT_A_BRANCH.
@@ -248,46 +290,87 @@ async def restore(env: Env, caller: Caller, hub: HubCaller) -> dict[str, Any]:
     if found is None:
         raise Refusal(ErrorCode.NOT_A_BRANCH)
     taking = Taking(found.epoch, found.epoch * EPOCH + found.acked_seq, found.acked_seq)
-    counts, epoch = await _take_rows(env, hub, taking)
+    if found.must_renew and not found.turn:
+        # It joined again and has sent nothing: what the hub had when it left says which rows are later there.
+        epoch, acked = await env.store.read(lambda reader: feed.left_at(reader, found.branch_id))
+        taking = Taking(epoch, epoch * EPOCH + acked, None)
+    only_there = await _only_at_hub(env, hub)
+    counts, epoch = await _take_rows(env, hub, taking, only_there, take_unknown=take_unknown)
     times = env.times()
     aside = _aside(taking)
+    sums = _sums(only_there.values())
 
     def job(tx: Tx) -> None:
         _settle(tx, env, times)
         feed.new_epoch(tx, max(epoch, found.epoch) + 1, *feed.add_everything(tx))
         journal.add(
             tx, type="hub.restored_from", mode=Mode.LIVE, at=times.wall_us, actor=caller.name,
-            data={**counts, "aside": aside[:ASIDE_MAX]},
+            data={**counts, "aside": aside[:ASIDE_MAX], "unknown": sums, "taken": take_unknown},
         )  # fmt: skip
         tx.wake(feed.TOPIC)
 
     await env.store.write(job)
-    return {"rows": counts, "aside": aside}
+    return {"rows": counts, "aside": aside, "unknown": sums, "taken": take_unknown}
 
 
-async def _take_rows(env: Env, hub: HubCaller, taking: Taking) -> tuple[dict[str, int], int]:
+async def _pages(hub: HubCaller, kind: str) -> AsyncIterator[answer.FeedPage]:
+    """Return the hub's rows of a kind."""
+    after: int | None = 0
+    while after is not None:
+        asked = {"kind": kind, "after": after, "limit": PAGE}
+        data = await hub.call(Path.BRANCH_ROWS, asked, timeout_s=60)
+        page = answer.read_page(data, kind)
+        yield page
+        after = page.next
+
+
+async def _only_at_hub(env: Env, hub: HubCaller) -> dict[str, Row]:
+    """Return the real payments, by id, that only the hub has. The journal of messages was read at the start."""
+    found = dict[str, Row]()
+    async for page in _pages(hub, "payment"):
+        rows = page.rows
+        found |= await env.store.read(partial(restored.not_here, rows=rows))
+    return found
+
+
+async def _take_rows(
+    env: Env,
+    hub: HubCaller,
+    taking: Taking,
+    only_there: Mapping[str, Row] = MappingProxyType({}),
+    *,
+    take_unknown: bool = False,
+) -> tuple[dict[str, int], int]:
     """Store the hub's copies, page by page; return the number of rows by kind, and the hub's epoch."""
     counts, epoch = dict.fromkeys(KINDS, 0), 0
+    left = set[Any]()
+    if not take_unknown:
+        left = {*only_there, *(row["message_id"] for row in only_there.values())}
+    rest_us = LATE_WINDOW_US + CODE_REST_US
     for kind in KINDS:
-        after: int | None = 0
-        while after is not None:
-            data = await hub.call(
-                Path.BRANCH_ROWS, {"kind": kind, "after": after, "limit": PAGE}, timeout_s=60
-            )
-            page = answer.read_page(data, kind)
-            rows, epoch = page.rows, page.epoch
-            rest_us = LATE_WINDOW_US + CODE_REST_US
+        async for page in _pages(hub, kind):
+            epoch = page.epoch
             if kind == DECISION:
-                await env.store.write(
-                    partial(feed.add_decisions, rows=rows, now=env.clock.now_us())
-                )
+                rows = page.rows
+                now = env.clock.now_us()
+                await env.store.write(partial(feed.add_decisions, rows=rows, now=now))
             else:
+                rows = [
+                    {**row, "historical": True}
+                    if kind == "payment" and row["id"] in only_there and row["standing"] == "open"
+                    else row
+                    for row in page.rows
+                    if left.isdisjoint(row.get(name) for name in _NAMES)
+                ]
                 await env.store.write(
                     partial(restored.store, kind=kind, rows=rows, taking=taking, rest_us=rest_us)
                 )
             counts[kind] += len(rows)
-            after = page.next
     return counts, epoch
+
+
+_NAMES: Final = ("id", "message_id", "payment_id", "held_payment_id")
+"""The columns by which a row is, or names, a payment or its message."""
 
 
 def _settle(tx: Tx, env: Env, times: Times) -> None:

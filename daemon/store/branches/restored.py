@@ -170,6 +170,25 @@ _STANDING: Final = (
 )
 
 
+def not_here(reader: Reader, rows: Sequence[Mapping[str, Any]]) -> dict[str, Mapping[str, Any]]:
+    """Return the real payments, by id, that are not here, also not under another id."""
+    ids = {str(row["id"]) for row in rows}
+    known = {
+        *reader.all_among("SELECT id FROM payments WHERE id IN (members)", ids),
+        *reader.all_among(
+            "SELECT mode, provider, telco_transaction_id FROM payments WHERE telco_transaction_id IN (members)",
+            {str(row["telco_transaction_id"]) for row in rows},
+        ),
+    }
+    return {
+        row["id"]: row
+        for row in rows
+        if row["mode"] == "live"
+        and (row["id"],) not in known
+        and (row["mode"], row["provider"], row["telco_transaction_id"]) not in known
+    }
+
+
 def settle_standings(tx: Tx) -> list[str]:
     """Let each payment stand as the orders and reviews say; return those that have neither: their order has another one now."""
     tx.run(

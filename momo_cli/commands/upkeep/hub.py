@@ -14,7 +14,7 @@ from momo_cli.service.daemon_program import run_verb, stop_daemon
 from momo_cli.show.answer import BY_RESULT, Answer, Head, Row, made, unchanged, view_of
 from momo_cli.show.terminal import Terminal
 from momo_cli.show.words import ago, counted, fact_lines, money, phone
-from momo_cli.socket.client import Client, path_of
+from momo_cli.socket.client import Client, Reply, path_of
 from momo_cli.text import at, clean
 from momo_cli.times import duration_s, parse_stamp
 from parsers.money import read_api_amount, render
@@ -411,6 +411,9 @@ def _clock(row: Row) -> str:
     return "" if abs(off) < _MINUTE_US else f"{off // _MINUTE_US:+d} min"
 
 
+_TAKE_UNKNOWN: Final = flag("--take-unknown", "Take payments of which only the hub knows.")
+
+
 @command("hub join", view=_JOIN_VIEW)
 def join(
     client: Client,
@@ -418,11 +421,13 @@ def join(
     url: str = argument("URL", "The hub's address."),
     word: str = argument("WORD", "The word of the invitation."),
     dry_run: bool = flag("-n", "--dry-run", "Try the invitation and count what would be sent."),
+    take_unknown: bool = _TAKE_UNKNOWN,
 ) -> Answer:
     """It sends its history, then all that it stores; it works on without internet and sends later. On a terminal the command
     waits until the history is sent, and compares number and sum of the payments of each day with the hub's; Ctrl-C ends
     the waiting. Its payment codes begin with a letter from now on. Codes in use that begin with a digit stay its own.
-    Exit 7: the hub did not answer; 5: it refused.
+    Exit 7: the hub did not answer; 5: it refused. A shop that joins again is asked about payments that only the hub has, as by
+    `momo hub restore --from-hub`.
 
     Examples:
         momo hub join https://hub.example 7k2m9xq4 --dry-run
@@ -444,6 +449,9 @@ def join(
             failure.next = ("at the hub: momo hub invite NAME",)
         raise
     row = reply.data
+    if row["joined"] and row.get("unknown"):
+        back = _restore(client, terminal, take_unknown=take_unknown).data
+        row |= {name: back[name] for name in ("rows", "aside", "unknown", "taken")}
     sent = f"{row['payments']} payments and {row['transactions']} transactions"
     if row["joined"]:
         said = f"{terminal.tick} This shop is the branch {clean(row['name'])} of {clean(row['hub'])}; it sends {sent}."
@@ -524,27 +532,67 @@ def leave(
 
 @command("hub restore", view=view_of("payments=rows.payment transactions=rows.transaction"))
 def restore(
-    client: Client, terminal: Terminal, from_hub: bool = flag("Take the rows from the hub.")
+    client: Client,
+    terminal: Terminal,
+    from_hub: bool = flag("Take the rows from the hub."),
+    take_unknown: bool = _TAKE_UNKNOWN,
 ) -> Answer:
     """For a shop that was restored from an old backup, or set up anew and joined again. Rows that are further on here stay, and
     the answer names rows of the hub that contradict them. Texts of SMS are not at the hub. Then everything is sent once more, and another machine that sends as this
     branch is refused.
 
+    Payments that only the hub has, and of which this shop has no SMS, could be made up with a stolen key. The command says how
+    many they are and asks; without a terminal, or with --yes, they stay away unless --take-unknown is given. Those that come
+    back and pay nothing yet need the owner's password to be used.
+
     Examples:
         momo hub restore --from-hub
+        momo hub restore --from-hub --take-unknown
     """
     if not from_hub:
         raise usage("say where the rows come from: --from-hub")
-    reply = client.call("POST", Path.LOCAL_BRANCH_RESTORE, body={})
+    reply = _restore(client, terminal, take_unknown=take_unknown)
     rows = reply.data["rows"]
     said = f"{terminal.tick} {rows['payment']} payments and {rows['transaction']} transactions came back."
     return Answer(*reply.parts, lines=[said], notes=_aside(reply.data), next=[_HOW_FAR])
 
 
+def _restore(client: Client, terminal: Terminal, *, take_unknown: bool) -> Reply:
+    """Take the rows from the hub, after a question about the payments that only the hub has."""
+    path = Path.LOCAL_BRANCH_RESTORE
+    may_ask = terminal.can_ask() and not terminal.flags.yes
+    if not take_unknown and may_ask:
+        unknown = client.call("POST", path, body={"dry_run": True}).data.get("unknown")
+        if unknown:
+            question = f"The hub has {_unknown(unknown)} that this shop has no SMS of. Look into the wallet. Take them?"
+            take_unknown = terminal.yes_or_no(question, "--take-unknown", default=False)
+    return client.call("POST", path, body={"take_unknown": take_unknown})
+
+
+def _unknown(sums: list[Row]) -> str:
+    return " and ".join(
+        f"{counted(one['count'], 'payment')} of {money(one['amount'], one['currency'])} together"
+        for one in sums
+    )
+
+
 def _aside(row: Row) -> list[str]:
-    """Return a note about rows that did not come back."""
+    """Return notes about rows that did not come back, and about payments that only the hub had."""
+    notes = list[str]()
+    if row.get("unknown") and row.get("taken"):
+        notes.append(
+            f"{_unknown(row['unknown'])} came from the hub alone; those that pay nothing need the owner's password to be used."
+        )
+    elif row.get("unknown"):
+        notes.append(
+            f"{_unknown(row['unknown'])} did not come back, because this shop has no SMS of them. They come with: "
+            "momo hub restore --from-hub --take-unknown"
+        )
     aside = row.get("aside") or []
     if not aside:
-        return []
+        return notes
     named = clean(", ".join(aside[:_ASIDE_SHOWN]))
-    return [f"{len(aside)} rows did not come back, because rows here contradict them: {named}"]
+    return [
+        *notes,
+        f"{len(aside)} rows did not come back, because rows here contradict them: {named}",
+    ]

@@ -153,3 +153,44 @@ def test_status_sums_up_silent_branches_waiting_payments_and_money(
     assert "a restore of this hub lost: svc_trx_9 (GHS 9.00)" in ran.err
     assert "1 disputed; 6 payments to be decided here; " in ran.err
     assert "; 24 payments today, GHS 821.00." in ran.err
+
+
+UNKNOWN = [{"currency": "GHS", "count": 3, "amount": "7777.00"}]
+
+
+@pytest.mark.parametrize(
+    ("typed", "flags", "taken"),
+    [
+        ("n\n", (), False),
+        ("\n", (), False),
+        ("y\n", (), True),
+        ("", ("--yes",), False),
+        ("", ("--no-input",), False),
+        ("", ("--take-unknown",), True),
+    ],
+)
+def test_payments_that_only_the_hub_has_come_back_after_a_yes_or_with_the_flag(
+    typed: str,
+    flags: tuple[str, ...],
+    taken: bool,
+    api: FakeApi,
+    momo: Momo,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    answers = io.StringIO(typed)
+    monkeypatch.setattr(answers, "isatty", lambda: True, raising=False)
+    monkeypatch.setattr("sys.stdin", answers)
+    done = {
+        "rows": {"payment": 1, "transaction": 1},
+        "aside": [],
+        "unknown": UNKNOWN,
+        "taken": taken,
+    }
+    counted_first = [ok({"unknown": UNKNOWN})] if typed else []
+    api.on("POST", wire.Path.LOCAL_BRANCH_RESTORE, *counted_first, ok(done))
+    ran = momo("hub", "restore", "--from-hub", *flags, "-o", "table")
+    assert ran.code == 0
+    assert api.asked[-1].body == {"take_unknown": taken}
+    told = " ".join(ran.err.split())
+    assert "3 payments of GHS 7,777.00 together" in told
+    assert ("--take-unknown" in told) is not taken

@@ -114,7 +114,7 @@ async def test_a_branch_that_took_the_hubs_rows_ends_a_dispute(chain: Chain) -> 
             await branch.turn()
         assert caught.value.code == expected
     assert await notices(chain.hub) == ["notice.branch_disputed"]
-    await join_flow.restore(branch.shop.env, OWNER, branch.wire)
+    await join_flow.restore(branch.shop.env, OWNER, branch.wire, take_unknown=True)
     branch.stale = None
     await branch.settle()
     assert await chain.hub.values("SELECT DISTINCT status FROM branches") == ["joined"]
@@ -132,7 +132,7 @@ async def test_a_branch_that_momo_restored_sends_nothing_before_it_has_the_hubs_
     assert await branch.shop.env.store.write(lambda tx: feed.mark_restored(tx, "restored"))
     assert await branch.requests.next({}, stale=None) is None
     assert (await join_flow.status(branch.shop.env))["problem"] == "restored"
-    await join_flow.restore(branch.shop.env, OWNER, branch.wire)
+    await join_flow.restore(branch.shop.env, OWNER, branch.wire, take_unknown=True)
     await branch.settle()
     assert await notices(chain.hub) == []
     assert await branch.shop.values("SELECT COUNT(*) FROM payments") == [1]
@@ -267,7 +267,7 @@ async def test_a_branch_that_begins_anew_after_a_refusal_is_not_disputed(
     refused = branch.stale
     assert refused is not None
     if again == "restore":
-        await join_flow.restore(branch.shop.env, OWNER, branch.wire)
+        await join_flow.restore(branch.shop.env, OWNER, branch.wire, take_unknown=True)
     else:
         await branch.join_again("kumasi")
         branch.stale = refused
@@ -295,7 +295,7 @@ async def test_a_lost_first_request_of_a_new_epoch_is_no_restored_hub(
     branch = chain["kumasi"]
     await pay(chain, "kumasi", "food")
     await branch.settle()
-    await join_flow.restore(branch.shop.env, OWNER, branch.wire)
+    await join_flow.restore(branch.shop.env, OWNER, branch.wire, take_unknown=True)
     epoch = (await branch.link()).epoch
     with pytest.raises(Lost):
         await branch.turn(lose_request=True)
@@ -310,7 +310,7 @@ async def test_a_hub_restored_to_an_earlier_epoch_gets_the_whole_new_one(
     branch, store = chain["kumasi"], chain.hub.env.store
     await branch.settle()
     new_database.keep(store, tmp_path / "kept.db")
-    await join_flow.restore(branch.shop.env, OWNER, branch.wire)
+    await join_flow.restore(branch.shop.env, OWNER, branch.wire, take_unknown=True)
     await pay(chain, "kumasi", "food")
     await branch.settle()
     new_database.put_back(store, tmp_path / "kept.db", chain.hub.clock.now_us())
@@ -595,7 +595,7 @@ async def test_a_branch_restored_from_an_old_backup_gets_what_the_hub_has(
     shop.env.store.connect(shop.clock.now_us(), create=False)
     assert await shop.payments() == []
 
-    await join_flow.restore(shop.env, OWNER, branch.wire)
+    await join_flow.restore(shop.env, OWNER, branch.wire, take_unknown=True)
     handed = await branch.payment(ID)
     assert (handed.decider, handed.standing) == ("hub", "handed")
     assert (await branch.payment("93214500002")).standing == "open"

@@ -125,7 +125,7 @@ class Branches(RuleBasedStateMachine):
     def restore(self, name: str) -> None:
         """A person types the command without need; it must change nothing."""
         branch = self.chain[name]
-        self.do(join_flow.restore(branch.shop.env, OWNER, branch.wire))
+        self.do(join_flow.restore(branch.shop.env, OWNER, branch.wire, take_unknown=True))
         branch.outcomes, branch.stale = {}, None
 
     @rule(name=NAME)

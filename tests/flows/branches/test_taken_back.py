@@ -12,6 +12,7 @@ from daemon.core.messages.message_journal import journal_key
 from daemon.core.model import Transaction
 from daemon.flows.branches import join as join_flow
 from daemon.flows.messages.ingest import Recovered, recover
+from daemon.flows.payments.reconcile import UnprovedSource, doubt_about
 from daemon.modem.codec.pdu_encode import encode_deliver
 from daemon.runtime.message_journal import MessageJournal
 from daemon.wire import ErrorCode, TransactionStatus
@@ -47,12 +48,18 @@ async def order_before_the_backup(branch: FakeBranch) -> Transaction:
 
 async def restore(branch: FakeBranch) -> dict[str, Any]:
     """Type `momo hub restore --from-hub`."""
-    done = await join_flow.restore(branch.shop.env, OWNER, branch.wire)
+    done = await join_flow.restore(branch.shop.env, OWNER, branch.wire, take_unknown=True)
     branch.outcomes, branch.stale = {}, None
     return done
 
 
-async def set_up_anew(chain: Chain, folder: Path, *, number: str = "+233244124567") -> FakeBranch:
+async def set_up_anew(
+    chain: Chain,
+    folder: Path,
+    *,
+    number: str = "+233244124567",
+    takes_unknown: bool | None = True,
+) -> FakeBranch:
     """Lose the disk, and set up another shop with the same modem, and with this phone number."""
     before = chain["kumasi"].shop
     before.close()
@@ -67,6 +74,7 @@ async def set_up_anew(chain: Chain, folder: Path, *, number: str = "+23324412456
     shop.env.account_key = b"another key".ljust(32, b".")
     await chain.name(shop, "kumasi")
     made = chain.branches["kumasi"] = FakeBranch(shop, chain.hub, folder / "new")
+    made.takes_unknown = takes_unknown
     await made.join("kumasi")
     return made
 
@@ -282,3 +290,47 @@ async def test_a_payment_that_head_office_used_before_a_restore_is_not_used_here
     with pytest.raises(Refusal) as caught:
         await branch.shop.reconcile(own.reference, FIRST_ID)
     assert caught.value.code is ErrorCode.PAYMENT_HANDED_UP
+
+
+async def test_payments_that_only_the_hub_has_are_counted_and_stay_away_without_a_yes(
+    chain: Chain, branch: FakeBranch, tmp_path: Path
+) -> None:
+    order = await branch.shop.request(2500)
+    await branch.pay(str(order.svc_code))
+    await branch.pay("food", "93214500002", 900)
+    await branch.settle()
+    new = await set_up_anew(chain, tmp_path, takes_unknown=None)
+    assert await new.shop.payments() == []
+    told = await join_flow.unknown(new.shop.env, new.wire)
+    assert told == {"unknown": [{"currency": "GHS", "count": 2, "amount": "34.00"}]}
+    assert await new.requests.next({}, stale=None) is None, "nothing is sent before an answer"
+    done = await join_flow.restore(new.shop.env, OWNER, new.wire, take_unknown=False)
+    assert (done["rows"]["payment"], done["taken"], done["aside"]) == (0, False, [])
+    assert await new.shop.payments() == []
+    await new.settle()
+    assert await refused(chain) == []
+    assert len(await chain.hub.payments()) == 2
+
+
+async def test_a_payment_that_only_the_hub_had_pays_an_order_with_the_password_alone(
+    chain: Chain, branch: FakeBranch, tmp_path: Path
+) -> None:
+    await branch.pay("food")
+    await branch.settle()
+    new = await set_up_anew(chain, tmp_path)
+    (payment,) = await new.shop.payments()
+    doubt = await new.shop.env.store.read(lambda reader: doubt_about(reader, payment))
+    assert doubt is UnprovedSource.HISTORY
+    await new.settle()
+    assert await refused(chain) == []
+
+
+async def test_a_branch_that_has_the_sms_of_all_payments_is_not_asked(
+    chain: Chain, branch: FakeBranch
+) -> None:
+    await branch.pay("food")
+    await branch.settle()
+    assert (await join_flow.unknown(branch.shop.env, branch.wire)) == {"unknown": []}
+    await restore(branch)
+    (payment,) = await branch.shop.payments()
+    assert not payment.historical
