@@ -90,19 +90,15 @@ def test_decisions_are_few_and_short_and_their_titles_state_them() -> None:
         assert len(text.split()) <= 250, path.name
 
 
-GENERATED = {"api.md", "cli.md", "errors.md", "rows.md"}
-
-
 def test_documents_stay_short_enough_to_be_read() -> None:
     written = [
         path
         for path in DOCS.rglob("*.md")
-        if path.name not in GENERATED
-        and path.parent.name not in {"schema", "commands", "decisions"}
+        if path.name != "rows.md" and path.parent.name not in {"commands", "decisions"}
     ]
     texts = (re.sub(doc_tables.PLACE, "", path.read_text()) for path in written)
     prose = " ".join(re.sub(r"```.*?```", "", text, flags=re.DOTALL) for text in texts)
-    assert len(re.findall(r"\S*\w\S*", prose)) <= 19_800
+    assert len(re.findall(r"\S*\w\S*", prose)) <= 20_300
 
 
 def test_diagram_of_a_delivery_shows_its_transitions() -> None:
