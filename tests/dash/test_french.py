@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from daemon.core import journal_text
+from daemon.core.errors import FieldError, invalid
 from daemon.core.lines.modem_health import ModemHealth
 from daemon.core.payments import timeline
 from daemon.core.payments.suggestions import SuggestionReason
@@ -313,6 +314,19 @@ async def test_no_refused_form_answers_in_english(api: FakeApi, path: str) -> No
         answer = await person.post(address, fields)
         if answer.status_code != 303:
             assert english_in(answer.text) == [], address
+
+
+async def test_an_error_of_a_field_without_words_is_marked_as_english(
+    api: FakeApi, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_given: object) -> None:
+        raise invalid([FieldError("name", "invalid", "is the name of <another> user")])
+
+    monkeypatch.setattr("daemon.flows.access.users.add", refuse)
+    person = await in_french(api)
+    fields = {"name": "esi", "role": "viewer", "confirm_password": PASSWORD}
+    page = (await person.post("/dash/users", fields)).text
+    assert '<span lang="en">is the name of &lt;another&gt; user</span>' in page
 
 
 PLACES = ("id", "rule", "kind")

@@ -246,7 +246,7 @@ class Visit(Struct):
         """Take over the errors of a refused form, for showing it again with them."""
         details: list[Any] = refusal.extras.get("details") or []
         for one in details:
-            self.errors[str(one["field"])] = self.words.told(one["message"])
+            self.errors[str(one["field"])] = self.cite(one["message"])
         if not details:
             key, t = f"error_{refusal.code.lower()}", self.words
             known = f"{t(key)}. {t(f'{key}_more')}" if t.has(key) else ""

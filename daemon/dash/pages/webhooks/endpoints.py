@@ -322,7 +322,7 @@ def _read(visit: Visit, endpoint: Endpoint | None) -> dict[str, Any]:
 def _take(visit: Visit, refusal: Refusal) -> NoReturn:
     """Show the form again with a refusal, or raise it."""
     if refusal.code is ErrorCode.URL_NOT_ALLOWED:
-        visit.errors["url"] = visit.words.told(refusal.message)
+        visit.errors["url"] = visit.cite(refusal.message)
     elif refusal.code is ErrorCode.VALIDATION_ERROR:
         for each in refusal.extras["details"]:
             name, _, header = each["field"].partition(".")
