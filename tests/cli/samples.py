@@ -186,44 +186,29 @@ CONFIRMED: dict[str, Any] = {
     "message_id": MESSAGE,
     "confirmed": False,
 }
-LINES: dict[str, Any] = {
-    "ready": False,
-    "unplaced_payments": 3,
-    "phones": [
-        {
-            "device_id": DEVICE,
-            "name": "zte-front",
-            "reads_payments": True,
-            "sims": [
-                {
-                    "slot_index": 0,
-                    "network": "MTN",
-                    "unplaced_payments": 0,
-                    "line": {
-                        "payment_method_id": METHOD,
-                        "phone_number": "+233244124567",
-                        "provider": "MTN Mobile Money",
-                        "account_name": "Ama Mensah",
-                        "merchant_code": "",
-                    },
-                    "unaccounted": {
-                        "came_in": "30.00",
-                        "went_out": "0.00",
-                        "currency": "GHS",
-                        "since": "2026-11-19T09:14:00.000Z",
-                    },
-                },
-                {
-                    "slot_index": 1,
-                    "network": "Telecel",
-                    "unplaced_payments": 3,
-                    "line": None,
-                    "unaccounted": None,
-                },
-            ],
-        }
-    ],
-}
+LINES: dict[str, Any] = of("LineStatus")
+[_PHONE] = LINES["phones"]
+[_SIM] = _PHONE["sims"]
+_PHONE |= {"device_id": DEVICE, "name": "zte-front"}
+_PHONE["sims"] = [
+    {
+        **_SIM,
+        "line": {
+            **_SIM["line"],
+            "payment_method_id": METHOD,
+            "phone_number": "+233244124567",
+            "account_name": "Ama Mensah",
+        },
+        "unaccounted": {
+            "came_in": "30.00",
+            "went_out": "0.00",
+            "currency": "GHS",
+            "since": "2026-11-19T09:14:00.000Z",
+        },
+    },
+    {**_SIM, "slot_index": 1, "network": "Telecel", "unplaced_payments": 3, "line": None},
+]
+LINES |= {"ready": False, "unplaced_payments": 3}
 KNOWN: list[dict[str, Any]] = [
     {
         "message_id": "0b6f8f0f-3a55-4a83-9d0c-6f1c0f2e3f11",
