@@ -1,5 +1,8 @@
 """`momo data statement`: compare the statement, the messages and the payments, and list the differences."""
 
+import os
+import pty
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -155,3 +158,26 @@ def test_a_proof_needs_a_number_and_a_certain_balance(
     dry = ("--dry-run",) if how == "dry" else ()
     assert momo("data", "statement", str(file), *line, *dry, "--prove").code == 2
     assert api.asked == []
+
+
+@pytest.mark.parametrize(("answer_typed", "proves"), [(b"y\n", True), (b"\n", False)])
+def test_a_person_at_a_terminal_is_offered_the_proof(
+    file: Path,
+    api: FakeApi,
+    momo: Momo,
+    monkeypatch: pytest.MonkeyPatch,
+    answer_typed: bytes,
+    proves: bool,
+) -> None:
+    api.on("GET", wire.Path.PAYMENT_METHODS, ok([samples.METHOD_ROW]))
+    api.on("POST", WALLET, ok(samples.WALLET))
+    password = file.with_name("pw.txt")
+    password.write_text("correct horse\n")
+    master, slave = pty.openpty()
+    with os.fdopen(slave) as person, os.fdopen(master, "wb", buffering=0) as hand:
+        monkeypatch.setattr(sys, "stdin", person)
+        hand.write(answer_typed)
+        line = ("--line", "0244124567", "--password-file", str(password))
+        ran = momo("data", "statement", str(file), *line, "-o", "table")
+    assert "The statement ends with 131.50 at 2026-11-20 10:00." in ran.err
+    assert any(call.path == WALLET for call in api.asked) is proves
