@@ -355,3 +355,14 @@ async def test_french_money_has_a_comma_and_the_currency_behind(api: FakeApi) ->
         assert "1,209.47" not in text, path
     # A file for programs is the same in every language.
     assert ",1209.47,GHS," in (await person.get("/dash/payments?as=csv")).text
+
+
+async def test_the_timeline_writes_amounts_as_the_language_does(api: FakeApi) -> None:
+    person = await log_in(api, Role.OWNER)
+    order = await Orders(api.shop).make("short")
+    page = f"/dash/transactions/{order.reference}"
+    assert "Asked for GHS\xa025.00." in (await person.get(page)).text
+    await person.post("/dash/account/language", {"language": "fr"})
+    french = (await person.get(page)).text
+    assert "Demandé : 25,00\xa0GHS." in french
+    assert "GHS 2" not in french

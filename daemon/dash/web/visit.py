@@ -227,6 +227,10 @@ class Visit(Struct):
         written = f"{int(whole):,}".replace(",", marks[0]) + point.replace(".", marks[1]) + part
         return self.words("money", currency=currency, amount=sign + written)
 
+    def written(self, sentence: str) -> str:
+        """Return a sentence of the program with its amounts as `money` writes them."""
+        return _AMOUNT.sub(lambda found: self.money_text(found[2], found[1]), sentence)
+
     def phone(self, number: str | None) -> str:
         """Return a phone number as this user may see it: whole, or masked for cashiers; "" for none."""
         if number is None:
@@ -302,6 +306,7 @@ class Visit(Struct):
 Show = Callable[[Visit], Awaitable[PageAnswer]]
 Act = Callable[[Visit], Awaitable[Outcome]]
 _PLACE: Final = re.compile(r"\{(\w+)\}")
+_AMOUNT: Final = re.compile(r"\b([A-Z]{3}) ([0-9]{1,15}\.[0-9]{2})(?!\.?[0-9])")
 
 
 class Page(Struct, frozen=True):
