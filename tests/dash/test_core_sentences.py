@@ -83,7 +83,7 @@ async def test_a_french_page_tells_faults_and_the_journal_in_french(api: FakeApi
     assert "son modem n&#39;est pas branché" in lines
     assert "branchez le modem" in lines
     page = (await person.get(f"/dash/transactions/{order.reference}")).text
-    assert "Demandé : GHS 25.00." in page
+    assert "Demandé : 25,00\xa0GHS." in page
     assert "par le code que le payeur a tapé" in page
 
 
