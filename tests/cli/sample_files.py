@@ -27,7 +27,7 @@ FILES = {
     "messages.jsonl": json.dumps({"sender": "MobileMoney", "text": RECEIPT}) + "\n",
     "branches.txt": "kumasi\nbox-7 nothing\n",
     "payments.csv": "reference,transaction_id\n7KQ2MX,0000012345\n",
-    "mtn-november.csv": "F_ID,AMOUNT,BAL BEFORE,BAL AFTER\n93214500002,10.00,20.00,10.00\n",
+    "mtn-november.csv": "DATE,F_ID,AMOUNT,BAL BEFORE,BAL AFTER\n2026-11-20 09:14:00,93214500002,10.00,20.00,10.00\n",
     "other.csv": "Reference,Value\nAB1234,-5.00\n",
     "month.sql": "SELECT COUNT(*) AS n FROM payments\n",
     "rents.json": '{"late": true}',

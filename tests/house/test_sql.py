@@ -122,6 +122,7 @@ ASSEMBLED = {
     "branches/copies.py": "the kinds of rows that a branch sends are a table, each with its columns (core/branches/facts.py)",
     "branches/feed.py": "the same kinds",
     "branches/restored.py": "the same kinds",
+    "branches/branches.py": "one condition for the copies that nobody distrusts, of several tables",
     "engine.py": "`page` reads every list with filters; `insert_rows` inserts any table's rows",
     "payments/search_index.py": "the columns that a search looks in are named once, for the index and for the search",
     "payments/transaction_list.py": "a search in a list that is sorted and filtered: hundreds of combinations",
