@@ -2,6 +2,7 @@
 
 import http.client
 import json
+import resource
 import socket
 from contextlib import ExitStack
 
@@ -54,7 +55,8 @@ def test_of_2000_idle_connections_512_are_served_and_the_others_get_503(
     shop: RealShop,
 ) -> None:
     # As a login shell has it; the daemon takes what the machine permits.
-    shop.start(prefix=("prlimit", "--nofile=256:65536"))
+    _soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    shop.start(prefix=("prlimit", f"--nofile=256:{hard}"))
     with ExitStack() as lines:
         served = [lines.enter_context(_connect(shop)) for _ in range(LIMIT)]
         for line in (served[0], served[-1]):

@@ -109,7 +109,9 @@ def test_the_hub_answers_a_branch_after_the_servers_fsync(tmp_path: Path) -> Non
         trace = calls(lines)
     for payment_id in ids:
         sent = next(call for call in trace if payment_id in call.data)
-        answer = next(call for call in trace if b'"acked"' in call.data and call.begun > sent.begun)
+        answer = next(
+            call for call in trace if b'"data":{"acked"' in call.data and call.begun > sent.begun
+        )
         head = next(
             call
             for call in reversed(trace)

@@ -472,7 +472,8 @@ def _narrowed(wanted: TransactionFilter) -> Iterator[str]:
 def _statuses(wanted: TransactionFilter) -> list[list[str]]:
     status = wanted.status
     if wanted.unsettled:
-        return [[f"t.status = '{one}'", UNSETTLED] for one in _SETTLED if status in {None, one}]
+        asked = [[f"t.status = '{one}'", UNSETTLED] for one in _SETTLED if status in {None, one}]
+        return asked or [["FALSE"]]  # no other status is short or overpaid
     if status is None:
         overdue = ["t.status = 'PENDING'", "t.expires_at <= :now"]
         return [["t.status <> 'PENDING'"], overdue] if wanted.ended else [[]]

@@ -462,3 +462,19 @@ async def test_a_clock_known_to_be_wrong_shows_nothing_as_expired(api: FakeApi) 
     for status, shown in (("PENDING", [made.reference]), ("EXPIRED", [])):
         answer = await api.live.get("/v1/transactions", params={"status": status})
         assert [item["reference"] for item in answer.json()["data"]] == shown
+
+
+@each(
+    "more",
+    [{"unsettled": "true"}, {"unsettled": "true", "branch": "kumasi"}, {"branch": "kumasi"}, {}],
+)
+async def test_a_search_goes_together_with_every_other_filter(
+    api: FakeApi, more: dict[str, str]
+) -> None:
+    await api.shop.request(2500, customer_name="Kofi")
+    query = {
+        "search": "kofi", "status": "SUCCESS", "mode": "live", "origin": "request", "phone_number": "0241234567",
+        "from": "2026-11-20T00:00:00Z", "to": "2026-11-21T00:00:00Z", "sort": "newest",
+        "after": "svc_trx_0192f0c17d2a7c3e9a543f2b8c1d4e5f", **more,
+    }  # fmt: skip
+    assert await references(api.live, **query) == []
