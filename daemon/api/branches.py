@@ -221,6 +221,21 @@ async def invite(call: Call) -> Reply:
     return Reply(reply.status, reply.body, (NO_STORE,))
 
 
+class Distrust(Struct, frozen=True):
+    """A branch whose key was stolen, and since when; by default only its key ends."""
+
+    branch: _Line
+    since: Annotated[int, marked(read="time")] | None = None
+
+
+async def distrust(call: Call) -> Reply:
+    """End the key of a branch, and let what came since a time count for nothing."""
+    needs_owner(call.caller)
+    asked, env = await call.body(Distrust), call.env
+    since = env.clock.now_us() if asked.since is None else asked.since
+    return ok({"branch": asked.branch, **await hub.distrust(env, call.caller, asked.branch, since)})
+
+
 def _own_pin(env: Env) -> str:
     """Return the beginning of the hash of this hub's key; empty if a proxy has the certificate."""
     path = env.config.http.tls_cert

@@ -87,6 +87,17 @@ async def test_a_stolen_key_ends_with_an_invitation_that_distrusts_it(hub: FakeA
     assert refused(wrong) == (422, "VALIDATION_ERROR")
 
 
+async def test_a_branch_can_be_distrusted_before_it_is_invited_again(hub: FakeApi) -> None:
+    headers = {"Authorization": f"Bearer {await key_of(hub)}"}
+    done = await hub.local.post(wire.Path.LOCAL_HUB_DISTRUST, json={"branch": "kumasi"})
+    told = {"branch": "kumasi", "distrusted": [], "paid_orders": []}
+    assert (done.status_code, done.json()["data"]) == (200, told)
+    answer = await hub.live.post(wire.Path.BRANCH_ROWS, json={"kind": "payment"}, headers=headers)
+    assert refused(answer) == (401, "UNAUTHORIZED")
+    unknown = await hub.local.post(wire.Path.LOCAL_HUB_DISTRUST, json={"branch": "nowhere"})
+    assert refused(unknown) == (404, "BRANCH_NOT_FOUND")
+
+
 async def test_a_hub_that_no_branch_joined_becomes_an_ordinary_shop_again(hub: FakeApi) -> None:
     word = await invited(hub)
     ended = await hub.local.delete(wire.Path.LOCAL_HUB)

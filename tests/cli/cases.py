@@ -469,6 +469,12 @@ CASES = {
     "hub status": Case(
         ("hub", "status"), ("GET", wire.Path.LOCAL_HUB), ok([samples.BRANCH]), ok([])
     ),
+    "hub distrust": Case(
+        ("hub", "distrust", "kumasi", "--since", "1h", "--yes"),
+        ("POST", wire.Path.LOCAL_HUB_DISTRUST),
+        ok({"branch": "kumasi", "distrusted": [], "paid_orders": []}),
+        DOES,
+    ),
     "hub release": Case(
         ("hub", "release", samples.METHOD),
         ("POST", wire.Path.LOCAL_HUB_RELEASE.format(id=samples.METHOD)),

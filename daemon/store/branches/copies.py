@@ -356,11 +356,15 @@ def rows_of(
     """Return rows of a branch for its restore, with `seq` of the last one if more follow; none that is distrusted."""
     name, names = _table_of(kind)
     wanted = trusted(name)
-    if kind == "message":
-        # A later row of a payment sends its message again.
+    naming = {
+        "message": "id = messages.payment_id",
+        "method": "payment_method_seq = payment_methods.seq",
+    }.get(kind)
+    if naming is not None:
+        # Sent again since, but a payment from before needs it.
         wanted = (
-            f"({wanted} OR EXISTS (SELECT 1 FROM payments WHERE payments.id = messages.payment_id "
-            f"AND payments.message_seq = messages.seq AND {trusted('payments')}))"
+            f"({wanted} OR EXISTS (SELECT 1 FROM payments WHERE payments.{naming} "
+            f"AND {trusted('payments')}))"
         )
     columns_of = ", ".join(
         _DECIDER if each == "decider" else column(MODELS[kind], each) for each in names

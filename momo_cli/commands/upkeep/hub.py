@@ -326,6 +326,41 @@ def _takings(rows: list[Row]) -> str:
     return ", ".join(money(render(minor, currency), currency) for currency, minor in sums.items())
 
 
+_BRANCH = argument("BRANCH", "The branch, such as kumasi.")
+_NUMBER = argument("NUMBER", "The payer's phone number.")
+
+
+@command("hub distrust", view=view_of("branch", id="branch"))
+def distrust(
+    client: Client,
+    terminal: Terminal,
+    branch: str = _BRANCH,
+    since: str | None = option(
+        "TIME", "Count nothing that came since then; by default only the key ends."
+    ),
+) -> Answer:
+    """Its key ends at once, and what came with it since that time (or up to an hour before) counts for nothing here: payments,
+    sales, orders, reviews. The network IDs of such payments are free for other branches. The way back: invite the branch, and
+    let it join again; what it sends then counts. It asks first; exit 10: not confirmed.
+
+    Examples:
+        momo hub distrust kumasi --since 2026-11-20T14:00
+    """
+    at_time = time_of(since, "--since", terminal)
+    if not terminal.confirm(
+        f"End the key of {clean(branch)}? It sends nothing until it joins again."
+    ):
+        row = {"branch": branch}
+        return Answer(*made(row), lines=["Nothing was changed."], exit_code=CANCELLED)
+    body = {"branch": branch} | ({} if at_time is None else {"since": at_time})
+    reply = client.call("POST", Path.LOCAL_HUB_DISTRUST, body=body)
+    said = f"{terminal.tick} The key of {clean(branch)} has ended."
+    notes = [] if at_time is None else _distrusted(reply.data)
+    return Answer(
+        *reply.parts, lines=[said], notes=notes, next=[f"momo hub invite {shlex.quote(branch)}"]
+    )
+
+
 @command("hub release", view=view_of("payment_id branch", id="payment_id"))
 def release(
     client: Client, terminal: Terminal, payment: str = argument("PAYMENT", "The payment's id.")
@@ -339,10 +374,6 @@ def release(
     reply = client.call("POST", path_of(Path.LOCAL_HUB_RELEASE, id=payment), body={})
     said = f"{terminal.tick} The branch {clean(reply.data['branch'])} gets it back."
     return Answer(*reply.parts, lines=[said], next=["momo hub status"])
-
-
-_BRANCH = argument("BRANCH", "The branch, such as kumasi.")
-_NUMBER = argument("NUMBER", "The payer's phone number.")
 
 
 @command("hub send-sms", view=_ASKED_VIEW)

@@ -136,6 +136,20 @@ def test_an_invitation_after_a_theft_says_what_no_longer_counts_and_which_orders
     assert momo("hub", "invite", "--file", "x", "--distrust-since", "1h").code == 2
 
 
+def test_a_key_ends_only_after_a_yes_and_the_way_back_is_named(api: FakeApi, momo: Momo) -> None:
+    api.on(
+        "POST",
+        wire.Path.LOCAL_HUB_DISTRUST,
+        ok({"branch": "kumasi", "distrusted": [], "paid_orders": []}),
+    )
+    without = momo("hub", "distrust", "kumasi", "--no-input")
+    assert (without.code, api.asked) == (2, [])
+    done = momo("hub", "distrust", "kumasi", "--since", "1h", "--yes", "-o", "table")
+    assert (done.code, done.out) == (0, "✓ The key of kumasi has ended.\n")
+    assert "No payment came since then." in done.err
+    assert done.err.endswith("next:  momo hub invite kumasi\n")
+
+
 def test_a_name_or_a_file_is_needed(momo: Momo) -> None:
     assert momo("hub", "invite").code == 2
     assert momo("hub", "invite", "kumasi", "--file", "x").code == 2

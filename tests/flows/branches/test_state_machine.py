@@ -133,6 +133,15 @@ class Branches(RuleBasedStateMachine):
         """A person leaves by force and joins again, as after a stolen key."""
         self.do(self.chain[name].join_again(name))
 
+    @rule(name=NAME, ago_us=st.sampled_from((0, 3_600_000_000, 1 << 50)))
+    def distrust(self, name: str, ago_us: int) -> None:
+        """An administrator distrusts the wrong branch, and takes it back by inviting it again; nothing may be lost."""
+        hub = self.chain.hub
+        since = max(0, hub.clock.now_us() - ago_us)
+        with contextlib.suppress(Refusal):
+            self.do(hub_flow.distrust(hub.env, OWNER, name, since))
+        self.do(self.chain[name].join_again(name))
+
     @invariant()
     def each_payment_is_used_at_most_once(self) -> None:
         if not hasattr(self, "chain"):

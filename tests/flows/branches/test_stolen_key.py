@@ -9,6 +9,8 @@ from daemon.core.limits import HOUR_US
 from daemon.flows.branches import hub as hub_flow
 from daemon.flows.branches import join as join_flow
 from daemon.sender.hub_client import HubRefusalError
+from daemon.store.branches import copies
+from daemon.store.engine import Reader
 from daemon.wire import ErrorCode, TransactionStatus
 from parsers.times import from_us
 from tests.fakes.branches import FIRST_ID, Chain, FakeBranch
@@ -147,6 +149,33 @@ async def test_an_order_of_head_office_that_a_forged_payment_paid_is_named_and_s
     ]
     assert (await chain.hub_transaction(order.reference)).status is TransactionStatus.SUCCESS
     assert [one.telco_id_as_read for one in await chain["kumasi"].shop.payments()] == [FIRST_ID]
+
+
+async def test_payments_from_before_a_theft_come_back_although_the_thief_sent_their_number_and_message_again(
+    chain: Chain,
+) -> None:
+    since = await stolen(chain)
+    branch = chain["kumasi"]
+    facts = await branch.facts()
+    method = next(one for one in facts if one["kind"] == "method")
+    payment = next(one for one in facts if one["kind"] == "payment")
+    await branch.send(method)
+    review = {
+        "id": payment["id"], "mode": "live", "reason": "near_miss", "state": "open", "payment_id": payment["id"],
+        "message_id": payment["row"]["message_id"], "transaction_id": None, "details": "{}",
+        "created_at": since, "decided_at": None, "decided_by": None, "notes": None,
+    }  # fmt: skip
+    sent = {"kind": "review", "id": payment["id"], "row": review, "message": payment["message"]}
+    await branch.send(sent)
+    await hub_flow.distrust(chain.hub.env, OWNER, "kumasi", since)
+
+    def given(reader: Reader) -> list[int]:
+        kinds = ("method", "message", "payment", "review")
+        return [len(copies.rows_of(reader, branch.id, kind, 0, 500)[0]) for kind in kinds]
+
+    assert await chain.hub.env.store.read(given) == [1, 1, 1, 0]
+    await branch.join_again("kumasi")
+    await branch.settle()
 
 
 async def test_a_thief_cannot_let_a_row_look_older_than_it_is(chain: Chain) -> None:
