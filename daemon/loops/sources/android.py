@@ -234,7 +234,7 @@ class AndroidSource:
             slot = self._slot_of(message)
             if slot is None:
                 self._log.info("source.other_sim", source=self.name)
-                await self._tell_other_sim(message.slot)
+                self._tell_other_sim(message.slot)
             else:
                 by_slot.setdefault(slot, []).append(message)
         late = False
@@ -288,12 +288,14 @@ class AndroidSource:
         self._news.append(("source.unreadable", {"source": self.name, "count": count}))
         self._wake.set()
 
-    async def _tell_other_sim(self, slot: int | None) -> None:
-        """Tell once that SMS of a SIM which the settings do not name are left out; `none` in the settings is no news."""
-        if slot is None or slot < len(self._settings.networks) or slot in self._others:
+    def _tell_other_sim(self, slot: int | None) -> None:
+        """Count an SMS of a SIM that the settings do not name, and tell once of the SIM; `none` in the settings is no news."""
+        if slot is None or slot < len(self._settings.networks):
             return
-        self._others.add(slot)
-        self._news.append(("source.other_sim", {"source": self.name, "slot": slot + 1}))
+        self._new.count += 1
+        if slot not in self._others:
+            self._others.add(slot)
+            self._news.append(("source.other_sim", {"source": self.name, "slot": slot + 1}))
         self._wake.set()
 
     def _slot_of(self, message: AppMessage) -> int | None:

@@ -11,7 +11,8 @@ class SourceRow(Struct, frozen=True):
     Attributes:
         name: Its name in the settings.
         heard_at: When it last posted something genuine, microseconds; None if never.
-        refused: Posts refused because of their signature, since it was added.
+        refused: Posts refused because of their signature, posts that could not be read, and SMS of a SIM that the settings do not
+            name, since it was added.
         refused_at: When the last one was refused; None if never.
     """
 

@@ -417,7 +417,7 @@ async def test_odd_characters_in_the_json_of_a_post_do_not_refuse_it(
     assert (row is not None and row.refused) == 0
 
 
-async def test_sim_that_the_settings_do_not_name_is_told_once(
+async def test_sim_that_the_settings_do_not_name_is_told_once_and_its_sms_are_counted(
     phone: Phone, receipts: Iterator[Receipt]
 ) -> None:
     for slot in (4, 4, 2):
@@ -426,6 +426,9 @@ async def test_sim_that_the_settings_do_not_name_is_told_once(
     await phone.source._look()
     told = await phone.api.shop.values("SELECT data FROM events WHERE type = 'source.other_sim'")
     assert [json.loads(one)["slot"] for one in told] == [4]
+    row = await phone.row()  # slot 2 is `none` in the settings, which is no news
+    assert row is not None
+    assert (row.refused, row.refused_at) == (2, None)
 
 
 async def test_events_about_something_else_end_their_retries(phone: Phone) -> None:
