@@ -5,7 +5,7 @@ own balance is the believed one now. Any other is a candidate in a *row* beside 
 when a late message leads to it, when everything else is silent, or when the owner says what the wallet shows.
 
 The believed balance is *firm* or *provisional*. What is paid through rows and provisional balances counts to a daily limit
-and to a bound between two proofs (docs/concepts.md). The callers store everything; this module decides.
+and to a bound between two proofs (docs/shop/concepts.md). The callers store everything; this module decides.
 """
 
 from collections.abc import Callable, Iterable, Sequence
