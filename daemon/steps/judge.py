@@ -408,9 +408,9 @@ class Line:
     # --- payments ----------------------------------------------------------------------------------
 
     def limits(self) -> Limits:
-        """Return the limits of the line today; the usual takings are added up once a day, or more often on the first."""
+        """Return the limits of the line today; the usual takings are added up once a day, while there are none at each call."""
         today = self.context.now // DAY_US
-        if self.state.usual_day != today or self.state.usual_receipts < line_trust.LIMIT_RECEIPTS:
+        if self.state.usual_day != today or not self.state.usual_receipts:
             usual, receipts = balances.usual_day(self.context.tx, self.chain, today)
             self.state = replace(self.state, usual_day=today, usual_minor=usual, usual_receipts=receipts)  # fmt: skip
         trust = self.context.env.config.trust
