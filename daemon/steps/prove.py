@@ -221,10 +221,8 @@ class _Prover:
         """Make a row the chain. What it says left the wallet, only the owner can confirm."""
         line, tx = self.line, self.context.tx
         entries, later = self._until_shown(balances.of_row(tx, row))
-        left = [one for one in entries if not one.pays and (one.effect or 0) < 0]
-        if left and self.answer is not Question.LEFT:
-            amounts = ", ".join(self._moment(one) for one in left)
-            return self._ask(Question.LEFT, Text("proof.said.left", amounts=amounts), left)
+        if (asked := self._ask_what_left(entries)) is not None:
+            return asked
         if later:
             row = replace(row, after=self.shown, messages=len(entries))
             balances.put_row(tx, row)
@@ -232,9 +230,7 @@ class _Prover:
             for entry in later:
                 balances.change(tx, entry)
         for entry in entries:
-            if entry.pays:
-                paid = messages.payment_of(tx, entry.key) is not None
-                self._tell(entry, "confirmed" if paid else "paid")
+            self._tell_proved(entry)
         parallel = [
             one
             for one in balances.counting(tx, self.chain)
@@ -260,18 +256,14 @@ class _Prover:
         """Let what leads in a row to the statement's balance pay beside the chain, which went on since; the rest stays a row."""
         line, tx = self.line, self.context.tx
         proved, rest = self._until_shown(balances.of_row(tx, row))
-        left = [one for one in proved if not one.pays and (one.effect or 0) < 0]
-        if left and self.answer is not Question.LEFT:
-            amounts = ", ".join(self._moment(one) for one in left)
-            return self._ask(Question.LEFT, Text("proof.said.left", amounts=amounts), left)
+        if (asked := self._ask_what_left(proved)) is not None:
+            return asked
         if rest:
             balances.put_row(tx, replace(row, before=self.shown, began_at=rest[0].time, messages=len(rest)))  # fmt: skip
         else:
             line.drop_row(row)
         for entry in proved:
-            if entry.pays:
-                paid = messages.payment_of(tx, entry.key) is not None
-                self._tell(entry, "confirmed" if paid else "paid")
+            self._tell_proved(entry)
             line.accept_aside(entry, Why.PROVED)
         return self._done(Text("proof.said.row", shown=self._money(self.shown)))
 
@@ -281,13 +273,11 @@ class _Prover:
 
     def _accept_way(self, way: list[ChainEntry]) -> None:
         """Continue the chain with messages beside it that lead exactly to the number; learn their centres."""
-        line, tx = self.line, self.context.tx
+        line = self.line
         self._drop_rows(way)
         for entry in way:
-            paid = entry.pays and messages.payment_of(tx, entry.key) is not None
+            self._tell_proved(entry)
             line.append(entry, Why.PROVED)
-            if entry.pays:
-                self._tell(entry, "confirmed" if paid else "paid")
         line.absorb()
         self._set_aside(self.at, None)
         self._firm()
@@ -427,6 +417,20 @@ class _Prover:
         total = self._money(sum(one.amount or 0 for one in self.pieces))
         found = Text("proof.said.pieces", said=sentence, count=len(asked), total=total)
         return Proof(True, Question.FOUND, found, self.shown, untold, told, asked)
+
+    def _ask_what_left(self, entries: list[ChainEntry]) -> Proof | None:
+        """Return the question about the money that messages say left the wallet; None without such money or after a yes."""
+        left = [one for one in entries if not one.pays and (one.effect or 0) < 0]
+        if not left or self.answer is Question.LEFT:
+            return None
+        amounts = ", ".join(self._moment(one) for one in left)
+        return self._ask(Question.LEFT, Text("proof.said.left", amounts=amounts), left)
+
+    def _tell_proved(self, entry: ChainEntry) -> None:
+        """Tell that a receipt is confirmed, or paid now; before it is."""
+        if entry.pays:
+            paid = messages.payment_of(self.context.tx, entry.key) is not None
+            self._tell(entry, "confirmed" if paid else "paid")
 
     def _tell(self, entry: ChainEntry, outcome: str) -> None:
         sentence = Text(f"proof.told.{outcome}", what=self._moment(entry))
