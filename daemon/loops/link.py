@@ -46,7 +46,7 @@ SETTLE_S: Final = 0.1
 RETRY_S: Final = (1.0, 2.0, 5.0, 10.0, 20.0)
 """Between failed requests; each is multiplied by 0.5 to 1.0, so that 200 branches do not return at once."""
 LONG_S: Final = 3600.0
-"""After failures of this time the branch asks less often: head office is blind no longer than before for long."""
+"""After failures for this long the branch asks less often."""
 RETRY_LONG_S: Final = 300.0
 
 

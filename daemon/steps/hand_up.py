@@ -136,11 +136,11 @@ def take_back_unsent(
     return back, unanswered
 
 
-def sums_of(found: Iterable[Payment]) -> list[dict[str, Any]]:
-    """Return number and sum of payments by currency."""
+def sums_of(found: Iterable[tuple[str, int]]) -> list[dict[str, Any]]:
+    """Return number and sum by currency of payments, each given as its currency and its amount in minor units."""
     by_currency = dict[str, list[int]]()
-    for payment in found:
-        by_currency.setdefault(payment.currency, []).append(payment.amount_minor)
+    for currency, minor in found:
+        by_currency.setdefault(currency, []).append(minor)
     return [
         {"currency": currency, "count": len(minors), "amount": render(sum(minors), currency)}
         for currency, minors in by_currency.items()
@@ -235,12 +235,13 @@ def _keep(tx: Tx, env: Env, payment: Payment, now: int) -> None:
     settle.tell_branch(tx, env.outbox, payment, holder, now)
 
 
-def keep_decided(tx: Tx, env: Env, payment_id: str, now: int) -> None:
-    """Keep a payment of an order that this hub lost with a restore: a sale without an order, until a person reconciles it."""
+def keep_decided(tx: Tx, env: Env, payment_id: str, now: int) -> Payment | None:
+    """Keep and return a payment of an order that this hub lost with a restore: a sale until a person reconciles it."""
     payment = payments.get(tx, payment_id)
     if payment is not None and payment.standing != "used":
         payments.set_decider(tx, payment.id, "hub", "open")
         _keep(tx, env, replace(payment, decider="hub"), now)
+    return payment
 
 
 def same_elsewhere(tx: Tx, payment: Payment) -> Payment | None:

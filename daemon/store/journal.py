@@ -21,7 +21,7 @@ from daemon.wire import Mode
 
 TOPIC = "events"
 """Woken by every commit that added a journal entry."""
-OF_DOUBLES: Final = ("notice.id_conflict", "notice.paid_twice")
+_OF_DOUBLES: Final = ("notice.id_conflict", "notice.paid_twice")
 
 
 class JournalEntry(Struct, frozen=True, kw_only=True):
@@ -135,7 +135,7 @@ def add_notice(
 
 def has(reader: Reader, kind: str, payment_id: str) -> bool:
     """Return whether there is a notice about a payment that two branches have; of other types there is no index."""
-    assert kind in OF_DOUBLES, kind
+    assert kind in _OF_DOUBLES, kind
     # The list is written as in the index `events_of_doubles`, so that both engines use it.
     return reader.exists(
         "SELECT 1 FROM events WHERE type IN ('notice.id_conflict', 'notice.paid_twice') "

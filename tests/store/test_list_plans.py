@@ -147,7 +147,9 @@ async def test_a_hub_reads_the_rows_of_one_branch_by_an_index(tmp_path: Path) ->
     def read(tx: Any) -> None:
         for kind in ("message", "payment", "transaction", "review"):
             copies.rows_of(tx, "b1", kind, 5, 500)
-        branches.counts(tx, "b1", 0)
+        branches.counts(tx, "b1")
+        branches.decisions(tx, "b1", 5, 500)
+        branches.lost_orders(tx, "b1")
         branches.handed_and_unused(tx, "b1")
         journal.has(tx, "notice.paid_twice", "p1")
 
@@ -164,9 +166,12 @@ async def test_a_hub_reads_the_rows_of_one_branch_by_an_index(tmp_path: Path) ->
     base.close()
     assert not {step for step in steps if "TEMP B-TREE" in step or step.startswith("SCAN")}
     assert not {step for step in steps if "PRIMARY KEY (rowid>?)" in step}
-    assert {"payments_handed_up", "events_of_doubles"} <= {
-        word for step in steps for word in step.split()
-    }
+    assert {
+        "payments_handed_up",
+        "events_of_doubles",
+        "events_of_lost_orders",
+        "branch_commands_decided",
+    } <= {word for step in steps for word in step.split()}
 
 
 async def test_the_indexes_of_branches_hold_no_row_of_a_shop_without_any(tmp_path: Path) -> None:

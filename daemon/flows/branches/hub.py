@@ -183,7 +183,7 @@ def _distrust(
     instead = copies.withdraw(tx, branch.id, *between, [one.id for one in withdrawn], now)
     for payment_id in instead:
         _count(tx, env, payment_id, times)
-    live = [one for one in withdrawn if one.mode == Mode.LIVE]
+    live = [(one.currency, one.amount_minor) for one in withdrawn if one.mode == Mode.LIVE]
     told = {"distrusted": hand_up.sums_of(live), "paid_orders": orders}
     journal.add(
         tx, type="branch.distrusted", mode=Mode.LIVE, at=now, actor=caller.name,
@@ -371,28 +371,28 @@ async def status(env: Env) -> dict[str, Any]:
     def look(reader: Reader) -> dict[str, Any]:
         found, here = branches.every(reader), shop.get(reader)
         assert here is not None, "a shop was set up"
-        # A branch stores its payments by its own clock.
         since = midnight(now, ZoneInfo(here.timezone))
-        return {
-            "branches": [
-                {
-                    "id": one.id, "name": one.name, "status": one.status, "decides": one.decides,
-                    "epoch": one.epoch, "acked": one.acked_seq, "last_heard_at": one.last_heard_at,
-                    "version": one.version, "clock_off_us": one.clock_off_us,
-                    **branches.counts(reader, one.id, since + (one.clock_off_us or 0)),
-                    "lost_orders": branches.lost_orders(reader, one.id),
-                    "takings_today": [
-                        {"currency": currency, "amount": render(minor, currency)}
-                        for currency, minor in branches.takings(
-                            reader, one.id, since + (one.clock_off_us or 0)
-                        )
-                    ],
-                }
-                for one in found
-            ]
-        }  # fmt: skip
+        return {"branches": [_status_of(reader, one, since) for one in found]}
 
     return await env.store.read(look)
+
+
+def _status_of(reader: Reader, one: Branch, since: int) -> dict[str, Any]:
+    # A branch stores its payments by its own clock.
+    taken = branches.takings(reader, one.id, since + (one.clock_off_us or 0))
+    return {
+        "id": one.id, "name": one.name, "status": one.status, "decides": one.decides,
+        "epoch": one.epoch, "acked": one.acked_seq, "last_heard_at": one.last_heard_at,
+        "version": one.version, "clock_off_us": one.clock_off_us,
+        "payments_today": sum(count for _, count, _ in taken),
+        **branches.counts(reader, one.id),
+        "lost_orders": branches.lost_orders(reader, one.id),
+        "takings_today": [
+            {"currency": currency, "amount": render(minor, currency)}
+            for currency, _, minor in taken
+            if minor
+        ],
+    }  # fmt: skip
 
 
 def _needs_hub(env: Env) -> None:

@@ -1,6 +1,6 @@
 """Join a hub as a branch, leave it, and take rows back from it after a restore."""
 
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from datetime import date, timedelta
 from functools import partial
@@ -30,7 +30,6 @@ from daemon.store.engine import Reader, Tx
 from daemon.store.messages import messages
 from daemon.store.payments import payments
 from daemon.wire import VERSION, ErrorCode, Mode, Path, ShopRole
-from parsers.money import render
 
 Row = Mapping[str, Any]
 PAGE: Final = 500
@@ -170,7 +169,7 @@ async def join(
         "joined": True,
         "rows": rows,
         "aside": aside,
-        "unknown": _sums(only_there.values()),
+        "unknown": _sums(only_there),
     }
 
 
@@ -185,15 +184,8 @@ def _lacking(reader: Reader, given: Joined) -> Taking | None:
     return Taking(epoch, epoch * EPOCH + acked, None)
 
 
-def _sums(unknown: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return number and sum of payments by currency."""
-    by_currency = dict[str, list[int]]()
-    for row in unknown:
-        by_currency.setdefault(row["currency"], []).append(row["amount_minor"])
-    return [
-        {"currency": currency, "count": len(minors), "amount": render(sum(minors), currency)}
-        for currency, minors in by_currency.items()
-    ]
+def _sums(only_there: Mapping[str, Row]) -> list[dict[str, Any]]:
+    return hand_up.sums_of((row["currency"], row["amount_minor"]) for row in only_there.values())
 
 
 def _aside(taking: Taking | None) -> list[str]:
@@ -212,7 +204,10 @@ async def leave(env: Env, caller: Caller, *, force: bool) -> dict[str, Any]:
     require(caller, Operation.CHANGE_SETTINGS)
     if force:
         _ended, unanswered = await _end(env, caller.name, None)
-        return {"left": True, "unanswered": hand_up.sums_of(unanswered)}
+        return {
+            "left": True,
+            "unanswered": hand_up.sums_of((one.currency, one.amount_minor) for one in unanswered),
+        }
     found = await env.store.read(feed.get_link)
     if found is None:
         raise Refusal(ErrorCode.NOT_A_BRANCH)
@@ -247,7 +242,11 @@ async def _end(env: Env, actor: str, of: HubLink | None) -> tuple[bool, list[Pay
         feed.stop(tx)
         for payment in back:
             _match_here(tx, env, times, payment)
-        data = {"unanswered": hand_up.sums_of(unanswered)} if unanswered else {}
+        data = (
+            {"unanswered": hand_up.sums_of((one.currency, one.amount_minor) for one in unanswered)}
+            if unanswered
+            else {}
+        )
         journal.add(tx, type="hub.left", mode=Mode.LIVE, at=now, actor=actor, data=data)
         return True, unanswered
 
@@ -265,7 +264,7 @@ async def unknown(env: Env, hub: HubCaller) -> dict[str, Any]:
         HubUnreachableError: No hub answered.
         AnswerError: An answer is not understood.
     """
-    return {"unknown": _sums((await _only_at_hub(env, hub)).values())}
+    return {"unknown": _sums(await _only_at_hub(env, hub))}
 
 
 async def restore(
@@ -298,7 +297,7 @@ async def restore(
     counts, epoch = await _take_rows(env, hub, taking, only_there, take_unknown=take_unknown)
     times = env.times()
     aside = _aside(taking)
-    sums = _sums(only_there.values())
+    sums = _sums(only_there)
 
     def job(tx: Tx) -> None:
         _settle(tx, env, times)

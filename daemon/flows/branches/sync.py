@@ -182,7 +182,10 @@ def _compare(tx: Tx, branch: Branch, second: Payment, first: Payment, now: int) 
         "second_payment_id": second.id,
         "telco_transaction_id": second.telco_id_as_read,
     }
-    if not _notify(tx, kind, branch, now, payment=second, **data) or kind != "paid_twice":
+    if journal.has(tx, f"notice.{kind}", second.id):
+        return
+    _notify(tx, kind, branch, now, payment=second, **data)
+    if kind != "paid_twice":
         return
     for each in (first, second):
         if each.branch_id is not None:
@@ -209,56 +212,43 @@ def _is_used(tx: Tx, payment: Payment) -> bool:
 
 def _notify(
     tx: Tx, kind: str, branch: Branch, now: int, payment: Payment | None = None, **data: Any
-) -> bool:
-    """Add a notice; of a payment that two branches have only once. Return whether it was added."""
-    payment_id = None if payment is None else payment.id
-    named = f"notice.{kind}"
-    if (
-        payment_id is not None
-        and named in journal.OF_DOUBLES
-        and journal.has(tx, named, payment_id)
-    ):
-        return False
+) -> None:
+    """Add a notice."""
     journal.add(
         tx,
         type=f"notice.{kind}",
         mode=Mode.LIVE if payment is None else payment.mode,
         at=now,
-        payment_id=payment_id,
+        payment_id=None if payment is None else payment.id,
         data={"branch": branch.name, **data},
         immediately=True,
     )
-    return True
 
 
 def _record_outcomes(tx: Tx, env: Env, branch: Branch, request: SyncRequest, now: int) -> None:
     """Record the outcomes of commands before the rows, which are as they became by these commands."""
     for command_id, outcome in request.outcomes.items():
         answered = branches.answer(tx, branch.id, command_id, outcome, now)
-        if (
-            answered is not None
-            and answered.kind == "release"
-            and outcome.get("why") == hand_up.DECIDED
-        ):
-            hand_up.keep_decided(tx, env, answered.subject, now)
-            lost = payments.get(tx, answered.subject)
-            _notify(tx, "order_lost", branch, now, payment=lost, reference=outcome.get("reference"))
-        if answered is not None and answered.kind not in ("decided", "paid_twice"):
-            journal.add(
-                tx,
-                type="branch.answered",
-                mode=Mode.LIVE,
-                at=now,
-                data={"branch": branch.name, "kind": answered.kind, "subject": answered.subject}
-                | {"done": outcome.get("done") is True}
-                | ({"why": str(outcome["why"])[:200]} if outcome.get("why") else {}),
-            )
+        if answered is None or answered.kind in ("decided", "paid_twice"):
+            continue
+        if answered.kind == "release" and outcome.get("why") == hand_up.DECIDED:
+            lost = hand_up.keep_decided(tx, env, answered.subject, now)
+            reference = str(outcome.get("reference"))[:200]
+            _notify(tx, "order_lost", branch, now, payment=lost, reference=reference)
+        journal.add(
+            tx,
+            type="branch.answered",
+            mode=Mode.LIVE,
+            at=now,
+            data={"branch": branch.name, "kind": answered.kind, "subject": answered.subject}
+            | {"done": outcome.get("done") is True}
+            | ({"why": str(outcome["why"])[:200]} if outcome.get("why") else {}),
+        )
 
 
 def _finish(tx: Tx, env: Env, branch: Branch, request: SyncRequest, times: Times) -> SyncAnswer:
     """Acknowledge the feed, and return the next commands."""
     now = times.wall_us
-    branches.acknowledge(tx, branch.id, request.upto)
     _leave(tx, env, branch, times)
     commands = _commands(tx, branch, now)
     done = not commands and not request.facts and branch.status in ("leaving", "left")
@@ -268,7 +258,8 @@ def _finish(tx: Tx, env: Env, branch: Branch, request: SyncRequest, times: Times
 
 
 def _kept(tx: Tx, branch: Branch, answer: SyncAnswer) -> SyncAnswer:
-    branches.keep_answer(tx, branch.id, msgspec.json.encode(answer).decode())
+    text = msgspec.json.encode(answer).decode()
+    branches.acknowledge(tx, branch.id, answer.acked, text)
     return answer
 
 

@@ -152,13 +152,6 @@ def heard(
     )  # fmt: skip
 
 
-def keep_answer(tx: Tx, branch_id: str, text: str) -> None:
-    """Keep the answer to the last request, as JSON."""
-    tx.run(
-        "UPDATE branches SET turn_answer = :text WHERE id = :id", {"id": branch_id, "text": text}
-    )
-
-
 MARKS_KEPT_US: Final = 92 * DAY_US
 """How long a hub knows when rows came."""
 
@@ -207,11 +200,11 @@ def trusted(table: str) -> str:
     )
 
 
-def acknowledge(tx: Tx, branch_id: str, seq: int) -> None:
-    """Record that everything up to this number is stored."""
+def acknowledge(tx: Tx, branch_id: str, seq: int, answer: str) -> None:
+    """Record that everything up to this number is stored, and the answer to the last request, as JSON."""
     tx.run(
-        "UPDATE branches SET acked_seq = :seq WHERE id = :id AND acked_seq < :seq",
-        {"id": branch_id, "seq": seq},
+        "UPDATE branches SET acked_seq = :seq, turn_answer = :answer WHERE id = :id",
+        {"id": branch_id, "seq": seq, "answer": answer},
     )
 
 
@@ -399,7 +392,6 @@ def refused_since(reader: Reader, since: int) -> list[tuple[str, int, str]]:
 
 
 _COUNTS: Final[Mapping[str, str]] = {
-    "payments_today": "SELECT COUNT(*) FROM payments WHERE branch_id = :id AND stored_at >= :since AND mode = 'live' AND standing <> 'withdrawn'",
     "open_reviews": "SELECT COUNT(*) FROM reviews WHERE branch_id = :id AND state = 'open' AND mode = 'live'",
     "waiting": "SELECT COUNT(*) FROM payments WHERE branch_id = :id AND decider = 'hub' AND standing <> 'used' AND mode = 'live'",
     "refused": "SELECT COUNT(*) FROM facts_refused WHERE branch_id = :id",
@@ -408,10 +400,9 @@ _COUNTS: Final[Mapping[str, str]] = {
 """What is counted of a branch. Nothing that grows for ever: a hub has millions of payments."""
 
 
-def counts(reader: Reader, branch_id: str, since: int) -> dict[str, int]:
-    """Return the payments of a branch since a time, its open reviews, and what was refused or waits for an answer."""
-    values = {"id": branch_id, "since": since}
-    return {name: reader.count(sql, values) for name, sql in _COUNTS.items()}
+def counts(reader: Reader, branch_id: str) -> dict[str, int]:
+    """Return the open reviews of a branch, its payments for the hub to decide, and what was refused or waits for an answer."""
+    return {name: reader.count(sql, {"id": branch_id}) for name, sql in _COUNTS.items()}
 
 
 def decisions(
@@ -434,28 +425,29 @@ def lost_orders(reader: Reader, branch_id: str) -> list[dict[str, str]]:
     them.
     """
     rows = reader.all(
-        "SELECT c.subject, c.outcome, p.currency, p.amount_minor FROM branch_commands c JOIN payments p ON p.id = c.subject "
-        "WHERE c.branch_id = :id AND c.kind = 'release' AND c.outcome LIKE '%\"decided\"%' AND p.standing <> 'used' "
-        "ORDER BY c.seq",
+        "SELECT p.id, e.data, p.currency, p.amount_minor FROM events e CROSS JOIN payments p "
+        "WHERE e.type = 'notice.order_lost' AND e.payment_seq > 0 AND p.seq = e.payment_seq AND p.branch_id = :id "
+        "AND p.standing <> 'used' ORDER BY e.payment_seq",
         {"id": branch_id},
     )
     return [
         {
-            "payment_id": str(payment_id), "reference": str(json.loads(outcome)["reference"]),
+            "payment_id": str(payment_id), "reference": str(json.loads(data)["reference"]),
             "amount": render(int(minor), str(currency)), "currency": str(currency),
         }
-        for payment_id, outcome, currency, minor in rows
+        for payment_id, data, currency, minor in rows
     ]  # fmt: skip
 
 
-def takings(reader: Reader, branch_id: str, since: int) -> list[tuple[str, int]]:
-    """Return the sum of a branch's payments since a time in each currency, in minor units; without those taken back."""
+def takings(reader: Reader, branch_id: str, since: int) -> list[tuple[str, int, int]]:
+    """Return number and sum of a branch's payments since a time in each currency; a sum in minor units, without those taken back."""
     rows = reader.all(
-        "SELECT currency, SUM(amount_minor) FROM payments WHERE branch_id = :id AND stored_at >= :since "
-        "AND mode = 'live' AND reversed_at IS NULL AND standing <> 'withdrawn' GROUP BY currency ORDER BY currency",
+        "SELECT currency, COUNT(*), SUM(CASE WHEN reversed_at IS NULL THEN amount_minor ELSE 0 END) FROM payments "
+        "WHERE branch_id = :id AND stored_at >= :since AND mode = 'live' AND standing <> 'withdrawn' "
+        "GROUP BY currency ORDER BY currency",
         {"id": branch_id, "since": since},
     )
-    return [(str(currency), int(minor)) for currency, minor in rows]
+    return [(str(currency), int(count), int(minor)) for currency, count, minor in rows]
 
 
 def handed_and_unused(reader: Reader, branch_id: str) -> list[str]:

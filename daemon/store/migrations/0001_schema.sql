@@ -1049,6 +1049,7 @@ CREATE TABLE events (
 CREATE INDEX events_by_transaction ON events (transaction_seq, seq) WHERE transaction_seq IS NOT NULL;
 CREATE INDEX events_of_people ON events (seq) WHERE actor <> 'momo';
 CREATE INDEX events_of_doubles ON events (payment_seq) WHERE type IN ('notice.id_conflict', 'notice.paid_twice');
+CREATE INDEX events_of_lost_orders ON events (payment_seq) WHERE type = 'notice.order_lost';
 CREATE TRIGGER events_never_change BEFORE UPDATE ON events
 BEGIN SELECT RAISE(ABORT, 'events are append-only'); END;
 CREATE TRIGGER events_never_go BEFORE DELETE ON events
@@ -1204,6 +1205,7 @@ CREATE TABLE branch_commands (
     outcome   TEXT                         -- hidden, kept; JSON object
 ) STRICT;
 CREATE INDEX branch_commands_open ON branch_commands (branch_id, seq) WHERE done_at IS NULL;
+CREATE INDEX branch_commands_decided ON branch_commands (branch_id, seq) WHERE kind = 'decided';
 CREATE INDEX branch_commands_by_subject ON branch_commands (subject, seq);
 
 -- Facts that could not be stored; the feed goes on behind them.

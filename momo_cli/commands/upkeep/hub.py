@@ -195,19 +195,27 @@ def _distrusted(row: Row) -> list[str]:
     """Return notes about the payments that no longer count."""
     if "distrusted" not in row:
         return []
-    notes = [
-        f"{counted(one['count'], 'payment')} of {money(one['amount'], one['currency'])} together no longer count."
-        for one in row["distrusted"]
-    ] or ["No payment came since then."]
+    notes = [f"{_together(one)} no longer count." for one in row["distrusted"]] or [
+        "No payment came since then."
+    ]
     if row["paid_orders"]:
-        named = ", ".join(
-            f"{clean(one['reference'])} ({money(one['amount'], one['currency'])})"
-            for one in row["paid_orders"]
-        )
         notes.append(
-            f"! Such payments paid orders of head office, which stay paid. Look into the wallet for: {named}"
+            "! Such payments paid orders of head office, which stay paid. Look into the wallet for: "
+            f"{_orders(row['paid_orders'])}"
         )
     return notes
+
+
+def _orders(rows: list[Row]) -> str:
+    """Return orders, each by its reference and amount."""
+    return ", ".join(
+        f"{clean(one['reference'])} ({money(one['amount'], one['currency'])})" for one in rows
+    )
+
+
+def _together(one: Row) -> str:
+    """Return number and sum of payments."""
+    return f"{counted(one['count'], 'payment')} of {money(one['amount'], one['currency'])} together"
 
 
 def _joining(row: Row) -> str:
@@ -302,10 +310,7 @@ def _summary(rows: list[Row], terminal: Terminal) -> str:
     parts += [f"{counted(waiting, 'payment')} to be decided here"] if waiting else []
     lost = [one for row in rows for one in row.get("lost_orders") or ()]
     if lost:
-        named = ", ".join(
-            f"{clean(one['reference'])} ({money(one['amount'], one['currency'])})" for one in lost
-        )
-        parts.append(f"paid orders that a restore of this hub lost: {named}")
+        parts.append(f"paid orders that a restore of this hub lost: {_orders(lost)}")
     paid = sum(row["payments_today"] for row in joined)
     parts.append(f"{counted(paid, 'payment')} today{', ' if paid else ''}{_takings(joined)}")
     return "; ".join(parts) + "."
@@ -552,7 +557,7 @@ def leave(
     else:
         said = "The branch leaves once all is sent and decided."
     notes = [
-        f"{one['count']} payments of {money(one['amount'], one['currency'])} together were sent to head office, which has not "
+        f"{_together(one)} were sent to head office, which has not "
         "answered. It may have used them, so they stay handed up; momo reconcile asks for the owner's password."
         for one in reply.data.get("unanswered") or ()
     ]
@@ -601,10 +606,7 @@ def _restore(client: Client, terminal: Terminal, *, take_unknown: bool) -> Reply
 
 
 def _unknown(sums: list[Row]) -> str:
-    return " and ".join(
-        f"{counted(one['count'], 'payment')} of {money(one['amount'], one['currency'])} together"
-        for one in sums
-    )
+    return " and ".join(map(_together, sums))
 
 
 def _aside(row: Row) -> list[str]:

@@ -7,9 +7,11 @@ import pytest
 from daemon.core.errors import Refusal
 from daemon.flows.branches import hub as hub_flow
 from daemon.store.branches import restored
+from daemon.store.engine import Tx
 from daemon.wire import ErrorCode, TransactionStatus
 from tests.fakes import new_database
 from tests.fakes.branches import FIRST_ID, Chain
+from tests.fakes.shop import OWNER
 
 HOUR_S = 3_600
 
@@ -91,3 +93,27 @@ async def test_a_branch_that_joined_in_the_lost_hour_joins_again(
     assert (await chain.hub_payment(FIRST_ID)).branch_id == late.id
     names = [one["name"] for one in (await hub_flow.status(chain.hub.env))["branches"]]
     assert sorted(names) == ["accra", "kumasi", "tamale"]
+
+
+async def test_a_lost_order_that_a_branch_does_not_name_breaks_no_status(chain: Chain) -> None:
+    branch = chain["kumasi"]
+    order = await chain.hub.request(2500)
+    await branch.pay(str(order.svc_code))
+    await branch.settle()
+    paid = await chain.hub_payment(FIRST_ID)
+
+    def forget(tx: Tx) -> None:
+        tx.run(
+            "UPDATE transactions SET payment_seq = NULL, status = 'PENDING' WHERE id = :id",
+            {"id": order.id},
+        )
+        tx.run("UPDATE payments SET standing = 'open' WHERE id = :id", {"id": paid.id})
+
+    await chain.hub.env.store.write(forget)
+    await hub_flow.give_back(chain.hub.env, OWNER, paid.id)
+    (command,) = await chain.hub.values("SELECT id FROM branch_commands WHERE kind = 'release'")
+    await branch.send(outcomes={command: {"done": False, "why": "decided"}})
+    (shown,) = [
+        one for one in (await hub_flow.status(chain.hub.env))["branches"] if one["id"] == branch.id
+    ]
+    assert [one["payment_id"] for one in shown["lost_orders"]] == [paid.id]
