@@ -39,7 +39,7 @@ EPOCHS: Final = 1 << 22
 _NOT_SENT: Final = {"seq", "branch_id", "double_of"}
 
 
-class Decision(Struct, frozen=True):
+class HubDecision(Struct, frozen=True):
     """What the hub decided about a payment that was handed up, as it told the branch with the command `id`.
 
     Attributes:
@@ -74,7 +74,7 @@ MODELS: Final[Mapping[str, type[Struct]]] = {
     "transaction": Transaction,
     "review": Review,
     "reversal": Reversal,
-    DECISION: Decision,
+    DECISION: HubDecision,
 }
 """Kind of row -> its model. Messages are sent with the rows that name them; decisions are the hub's."""
 TABLES: Final[Mapping[str, tuple[str, tuple[str, ...]]]] = {
