@@ -23,9 +23,7 @@ from daemon.runtime.system import SystemEntropy
 from daemon.store.engine import Reader, Store, Tx
 
 ENTROPY = SystemEntropy()
-TABLE = (
-    "CREATE TABLE IF NOT EXISTS bare (id TEXT PRIMARY KEY, amount TEXT, phone_number TEXT) STRICT"
-)
+TABLE = "CREATE TABLE IF NOT EXISTS bare (id TEXT PRIMARY KEY, amount TEXT, phone_number TEXT) STRICT"
 INSERT = "INSERT INTO bare (id, amount, phone_number) VALUES (:id, :amount, :phone_number)"
 SELECT = "SELECT id, amount, phone_number FROM bare WHERE id = :id"
 

@@ -51,9 +51,7 @@ class Shop:
         self._stack = ExitStack()
         self.payments = payments
         self.receiver = ReceiverProcess(folder / "receiver")
-        self.phone = self._stack.enter_context(
-            PhoneProcess(folder / "phone", storages={"SM": 3_000, "ME": 100})
-        )
+        self.phone = self._stack.enter_context(PhoneProcess(folder / "phone", storages={"SM": 3_000, "ME": 100}))
         self.shop = self._stack.enter_context(
             RealShop(
                 folder / "shop",
@@ -82,9 +80,7 @@ class Shop:
     def add_endpoints(self, count: int) -> None:
         """Register endpoints for the receiver and start it."""
         for number in range(count):
-            status, answer = self.shop.api(
-                "POST", wire.Path.ENDPOINTS, {"url": f"{self.receiver.url}/{number}"}
-            )
+            status, answer = self.shop.api("POST", wire.Path.ENDPOINTS, {"url": f"{self.receiver.url}/{number}"})
             assert status == 201, answer
             self.endpoints.append(answer["data"]["id"])
             self.secrets.append(answer["secret"])
@@ -122,10 +118,7 @@ class Shop:
         for endpoint in endpoints:
             self.ask_replay(endpoint)
         wanted = before + self.payments * len(endpoints)
-        until(
-            lambda: self.count("attempts WHERE status_code IS NOT NULL") >= wanted,
-            TIMEOUT_S, "the replay", 0.5,
-        )  # fmt: skip
+        until(lambda: self.count("attempts WHERE status_code IS NOT NULL") >= wanted, TIMEOUT_S, "the replay", 0.5)
         ((end_us,),) = self.shop.rows("SELECT MAX(finished_at) FROM attempts")
         end_ns = end_us * 1000 - (time.time_ns() - time.monotonic_ns())
         requests = self.requests()
@@ -145,9 +138,7 @@ class Shop:
         while True:
             page = {"cursor": cursor} if cursor else {}
             status, answer = self.shop.api(
-                "POST",
-                wire.Path.REPLAY,
-                {"endpoint_id": endpoint, **body, "include_historical": True, **page},
+                "POST", wire.Path.REPLAY, {"endpoint_id": endpoint, **body, "include_historical": True, **page}
             )
             if status != 200:
                 raise RuntimeError(f"{status}: {answer}")
@@ -175,15 +166,11 @@ class Shop:
         self._stack.close()
 
 
-async def _bare(
-    receiver: ReceiverProcess, secrets: list[str], count: int, connections: int
-) -> Speed:
+async def _bare(receiver: ReceiverProcess, secrets: list[str], count: int, connections: int) -> Speed:
     body = json.dumps({"event": "transaction.forwarded", "padding": "x" * 900}).encode()
     policy = AddressPolicy.from_settings(hosts=["localhost"], cidrs=[])
     senders = [Sender(policy, receiver.ca_file) for _ in range(connections)]
-    sent = AttemptMetadata(
-        "ocl_" + "0" * 24, "transaction.forwarded", "0" * 36, 1, 1, replay=True, test=False
-    )
+    sent = AttemptMetadata("ocl_" + "0" * 24, "transaction.forwarded", "0" * 36, 1, 1, replay=True, test=False)
     stamp = time.time_ns() // 10**9
 
     async def work(number: int, share: int) -> None:

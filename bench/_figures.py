@@ -58,9 +58,7 @@ def report(title: str, rows: Sequence[Row], notes: Sequence[str] = ()) -> int:
         table.append((row.what, row.figure, row.spread, row.goal, verdict))
     widths = [max(len(line[column]) for line in table) for column in range(len(table[0]))]
     for line in table:
-        print(
-            "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
-        )
+        print("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip())
     for note in notes:
         print(f"\n{note}")
     return 0 if all(row.held is not False for row in rows) else 1

@@ -78,10 +78,7 @@ async def serve(options: argparse.Namespace) -> None:
             base.execute("INSERT INTO rows (body) VALUES (?)", (BODY.decode(),))
             base.execute("COMMIT")
         headers = signing.sign(
-            [options.secret],
-            webhook_id="ocl_" + "0" * 24,
-            timestamp=time.time_ns() // 10**9,
-            body=BODY,
+            [options.secret], webhook_id="ocl_" + "0" * 24, timestamp=time.time_ns() // 10**9, body=BODY
         )
         headers["Content-Type"] = "application/json"
         outcome = await sender.post(options.url, headers, BODY)

@@ -98,11 +98,7 @@ async def run(asked: dict[str, Any]) -> dict[str, Any]:
     for _ in range(asked["callers"]):
         await loop.create_connection(lambda: Caller(load), host, int(port))
     await load.over
-    return {
-        "answers": load.answers,
-        "seconds": time.perf_counter() - began,
-        "bodies": load.bodies,
-    }
+    return {"answers": load.answers, "seconds": time.perf_counter() - began, "bodies": load.bodies}
 
 
 def main() -> None:

@@ -34,9 +34,8 @@ class Program:
     def __init__(self, *arguments: str) -> None:
         """Start it."""
         self._process = subprocess.Popen(  # noqa: S603 - our own programs
-            [sys.executable, *arguments],
-            cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-        )  # fmt: skip
+            [sys.executable, *arguments], cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
 
     def __enter__(self) -> Self:
         return self
@@ -75,13 +74,10 @@ class Server:
 
     def warm_up(self, name: str) -> None:
         """Make a few rows, and keep their IDs for look-ups; `name` is the ID's member."""
-        answer = self._load.ask(
-            address=self._address, callers=1, lasts_s=0.5, expect=201, requests=self._create
-        )
+        answer = self._load.ask(address=self._address, callers=1, lasts_s=0.5, expect=201, requests=self._create)
         ids = [json.loads(body)["data"][name] for body in answer["bodies"]]
         self._looks = [
-            f"GET {self._look.format(key)} HTTP/1.1\r\nHost: localhost\r\n{self._headers}\r\n"
-            for key in ids
+            f"GET {self._look.format(key)} HTTP/1.1\r\nHost: localhost\r\n{self._headers}\r\n" for key in ids
         ]
 
     def rate(self, what: str, callers: int, lasts_s: float) -> float:
@@ -123,10 +119,7 @@ def main() -> int:
     options = arguments.parse_args()
     wanted = [(what, callers) for what in ("initialize", "retrieve one") for callers in CALLERS]
     rates: dict[tuple[str, int], list[tuple[float, float]]] = {each: [] for each in wanted}
-    with (
-        tempfile.TemporaryDirectory(prefix="momo-api-") as folder,
-        both(Path(folder)) as (momo, least),
-    ):
+    with tempfile.TemporaryDirectory(prefix="momo-api-") as folder, both(Path(folder)) as (momo, least):
         for number in range(options.rounds):
             progress(f"round {number + 1} of {options.rounds}")
             for what, callers in wanted:

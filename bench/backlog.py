@@ -101,12 +101,7 @@ def serve_phone(link: str) -> None:
             elif "left" in request:
                 answer = {"left": port.call(lambda phone: len(phone.stored()))}
             else:
-                answer = port.call(
-                    lambda _: {
-                        "commands": list(log),
-                        "at_ns": log.at_ns,
-                    }
-                )
+                answer = port.call(lambda _: {"commands": list(log), "at_ns": log.at_ns})
             print(json.dumps(answer), flush=True)
 
 

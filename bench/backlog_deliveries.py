@@ -115,7 +115,7 @@ def main() -> int:
         Row("replay / bare loop without it", f"{median(before[1]):.2f}", spread(before[1], "", 2)),
         Row("replay / bare loop with it", f"{median(after[1]):.2f}", spread(after[1], "", 2)),
         Row("  with / without", f"{ratio:.2f}", "", f">= {GOAL_SLOWER:g}", ratio >= GOAL_SLOWER),
-    ]  # fmt: skip
+    ]
     return report(f"{options.backlog:,} pending deliveries to a dead endpoint", rows)
 
 

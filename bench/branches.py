@@ -94,14 +94,10 @@ class Feeder:
     requests: outbound.Requests
 
     @classmethod
-    async def make(
-        cls, folder: Path, hub: Hub, name: str, number: int, references: list[str]
-    ) -> "Feeder":
+    async def make(cls, folder: Path, hub: Hub, name: str, number: int, references: list[str]) -> "Feeder":
         """Make a branch with one payment for each reference, all of them still to be sent."""
         iccid = f"89233010000001{number:05d}"
-        shop = await FakeShop.make(
-            folder / name, ANY_ORDER, line=False, iccid=iccid, seed=number + 1
-        )
+        shop = await FakeShop.make(folder / name, ANY_ORDER, line=False, iccid=iccid, seed=number + 1)
         await shop.put_number("momo_mtn", f"99999999-9999-4999-8999-{number:012d}")
         shop.env.account_key = name.encode().ljust(32, b".")
         now = shop.clock.now_us()
@@ -215,9 +211,7 @@ def certificate(folder: Path) -> tuple[str, str]:
     """Make a certificate for localhost; return the files of the key and chain, and of the CA."""
     authority, pem = trustme.CA(), folder / "hub.pem"
     issued = authority.issue_cert("localhost")
-    pem.write_bytes(
-        issued.private_key_pem.bytes() + b"".join(one.bytes() for one in issued.cert_chain_pems)
-    )
+    pem.write_bytes(issued.private_key_pem.bytes() + b"".join(one.bytes() for one in issued.cert_chain_pems))
     pem.chmod(0o600)
     authority.cert_pem.write_to_path(folder / "ca.pem")
     return str(pem), str(folder / "ca.pem")
@@ -334,9 +328,7 @@ def feed_rows(folder: Path, options: argparse.Namespace) -> list[Row]:
             rates.append(asyncio.run(catch_up(folder, hub, turn, options.payments)))
             orders.append(asyncio.run(decided(folder, hub, 500 + turn, options.payments // 5)))
             progress(f"feeds, turn {turn + 1} of {options.turns}")
-        octets = octets_of_copies(
-            hub, lambda: asyncio.run(catch_up(folder, hub, 400, 4 * options.payments))
-        )
+        octets = octets_of_copies(hub, lambda: asyncio.run(catch_up(folder, hub, 400, 4 * options.payments)))
         progress(f"{options.branches} branches")
         day_s, delays = asyncio.run(all_at_once(folder, hub, options.branches, options.day))
     box_s = BOX / median(rates)
@@ -400,12 +392,7 @@ def delays_of(place: Place, hub: Hub) -> list[float]:
         here = place.shop.rows("SELECT COUNT(*) FROM payments")[0][0]
         there = hub.count()
         place.phone.deliver(place.daemon.payments.next("food").pdus)
-        until(
-            lambda n=here: place.shop.rows("SELECT COUNT(*) FROM payments")[0][0] > n,
-            20,
-            "storing",
-            0.001,
-        )  # type: ignore[misc]
+        until(lambda n=here: place.shop.rows("SELECT COUNT(*) FROM payments")[0][0] > n, 20, "storing", 0.001)  # type: ignore[misc]
         began = time.perf_counter()
         until(lambda n=there: hub.count() > n, 30, "the hub's row", 0.001)  # type: ignore[misc]
         found.append(time.perf_counter() - began)
@@ -518,7 +505,7 @@ def idle_rows(alone: Place, branch: Place, line: DelayedLink) -> list[Row]:
         Row("idle branch, more than a shop without a hub: memory", f"{memory:.1f} MB", "", "at most 3 MB", memory <= 3),
         Row("  processor", f"{processor:.2f} % of a core", "", "at most 0.1 %", processor <= 0.1),
         Row("  traffic", f"{minute:.1f} kB a minute", "", "at most 2 kB", minute <= 2),
-    ]  # fmt: skip
+    ]
 
 
 def main() -> int:

@@ -29,9 +29,7 @@ BYTES_MAX = 6_500
 BATCH = 100
 ENDPOINT = "00000000-0000-4000-8000-00000000e001"
 _NAMES = ("ABENA", "ADWOA", "KWABENA", "AFRIYIE", "SERWAA", "LAMPTEY", "MENSAH", "QUANSAH")
-ANSWER = AttemptOutcome(
-    status_code=200, response_body="ok", error_code=None, error_message=None, duration_us=1_000
-)
+ANSWER = AttemptOutcome(status_code=200, response_body="ok", error_code=None, error_message=None, duration_us=1_000)
 _SIZES = (
     "SELECT o.tbl_name, o.type, SUM(s.pgsize) FROM dbstat s "
     "JOIN sqlite_schema o ON o.name = s.name GROUP BY o.tbl_name, o.type"
@@ -63,9 +61,7 @@ async def fill(folder: Path, payments: int) -> list[float]:
         await shop.read(receipt)
         took.append((time.process_time_ns() - before) / 1_000)
         shop.clock.advance(1)
-        for leased in (
-            await delivering.lease(shop.env, limit=5, per_endpoint=5, running={})
-        ).leased:
+        for leased in (await delivering.lease(shop.env, limit=5, per_endpoint=5, running={})).leased:
             await delivering.record_outcome(
                 shop.env, leased, ANSWER, link=LinkState(False, False), policy=RetryPolicy()
             )

@@ -46,12 +46,7 @@ SEEN: Final = 30
 TABS: Final = 20
 SECONDS: Final = 20
 PASSWORD: Final = "correct horse 42"  # noqa: S105 - of the throw-away shop
-GPRS: Final = {
-    "offline": False,
-    "latency": 400,
-    "downloadThroughput": 6250,
-    "uploadThroughput": 2500,
-}
+GPRS: Final = {"offline": False, "latency": 400, "downloadThroughput": 6250, "uploadThroughput": 2500}
 WATCH: Final = """text => { window.seen = new Promise(done => {
   const look = () => document.querySelector('.sum')?.innerText.includes(text) && done(performance.timeOrigin + performance.now());
   new MutationObserver(look).observe(document.body, {subtree: true, childList: true, characterData: true}); look(); }); }"""
@@ -225,9 +220,7 @@ async def sales(folder: Path, browser: Browser) -> list[Row]:
             await orders.pay(await api.shop.transaction(reference), 750 + 100 * number)
             await page.locator(".ended.paid").wait_for()
         taken = time.perf_counter() - began
-    return [
-        Row("20 sales by keyboard, 250 ms a key, 1 s a glance", f"{taken:.0f} s", "", "<= 240 s", taken <= 240)
-    ]  # fmt: skip
+    return [Row("20 sales by keyboard, 250 ms a key, 1 s a glance", f"{taken:.0f} s", "", "<= 240 s", taken <= 240)]
 
 
 @dataclass
@@ -259,9 +252,7 @@ async def tabs(browser: Browser, shop: RealShop, count: int) -> AsyncIterator[No
             else:
                 # The same session: a browser's login takes a password's time.
                 cookie = (await opened[number - number % 4].cookies())[0]
-                await opened[-1].add_cookies(
-                    [{key: cookie[key] for key in ("name", "value", "domain", "path")}]
-                )  # type: ignore[literal-required, list-item]
+                await opened[-1].add_cookies([{key: cookie[key] for key in ("name", "value", "domain", "path")}])  # type: ignore[literal-required, list-item]
                 await page.goto("/dash")
             await page.locator(".sum").wait_for()
         yield
@@ -279,9 +270,7 @@ async def cost(live: Live, browser: Browser, receipts: int) -> None:
             async with tabs(browser, live.shop, count):
                 for _ in range(receipts):
                     # The tab takes its turn meanwhile, as in a shop.
-                    live.path[count].append(
-                        (await asyncio.to_thread(live.daemon.run, apart=True))[0]
-                    )
+                    live.path[count].append((await asyncio.to_thread(live.daemon.run, apart=True))[0])
                     await asyncio.sleep(0.2)
     for count in (0, TABS):
         async with tabs(browser, live.shop, count):
@@ -302,7 +291,7 @@ async def real(folder: Path, browser: Browser, receipts: int) -> list[Row]:
         receiver,
         PhoneProcess(folder / "phone") as phone,
         RealShop(folder / "shop", phone=phone.link, ca_file=receiver.ca_file, settings=NO_LIMIT) as shop,
-    ):  # fmt: skip
+    ):
         await asyncio.to_thread(shop.begin_chain, 50_000)
         shop.start()
         shop.assign(NUMBER)

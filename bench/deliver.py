@@ -78,10 +78,7 @@ def overtake(rounds: int, payments: int) -> list[Row]:
             finally:
                 shop.close()
         progress(f"live payments, round {number + 1} of {rounds}")
-    grown = [
-        percentile(busy, 95) - percentile(alone, 95)
-        for alone, busy in zip(quiet, during, strict=True)
-    ]
+    grown = [percentile(busy, 95) - percentile(alone, 95) for alone, busy in zip(quiet, during, strict=True)]
 
     def row(what: str, rounds: list[list[float]]) -> Row:
         p95 = [percentile(one, 95) for one in rounds]

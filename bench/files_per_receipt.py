@@ -61,13 +61,7 @@ async def measure(folder: Path) -> Tracer:
     await endpoint(shop)
     for amount_minor, telco_id in ((1000, "93214500001"), (2500, "93214500002")):
         order = await shop.request(amount_minor)
-        receipt = mtn(
-            amount_minor,
-            "KOFI ANTWI BADU",
-            shop.wallet(amount_minor),
-            order.svc_code or "",
-            telco_id,
-        )
+        receipt = mtn(amount_minor, "KOFI ANTWI BADU", shop.wallet(amount_minor), order.svc_code or "", telco_id)
         assert len(receipt.pdus) == 2
         if amount_minor == 2500:
             threading.settrace(tracer)

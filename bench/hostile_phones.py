@@ -73,9 +73,7 @@ def put_number(shop: RealShop, count: int) -> None:
     shop.ask("POST", wire.Path.PAYMENT_METHODS, method)
 
 
-def measure(
-    alone: Daemon, crowded: Daemon, rounds: int, receipts: int
-) -> tuple[list[list[float]], list[list[float]]]:
+def measure(alone: Daemon, crowded: Daemon, rounds: int, receipts: int) -> tuple[list[list[float]], list[list[float]]]:
     """Measure both shops in turns; return milliseconds to the first webhook, a list per round."""
     for _ in range(WARM_UP):
         alone.run(apart=True)
@@ -94,9 +92,7 @@ def measure(
     return calm, hostile
 
 
-def rows_of(
-    calm: list[list[float]], hostile: list[list[float]], flooded: int, asked: int
-) -> list[Row]:
+def rows_of(calm: list[list[float]], hostile: list[list[float]], flooded: int, asked: int) -> list[Row]:
     """Compare the results with the goals."""
     rows = []
     for name, rounds in (("one modem", calm), ("three of four misbehave", hostile)):
@@ -134,24 +130,15 @@ def main() -> int:
         shops = []
         bad = [
             stack.enter_context(
-                PhoneProcess(
-                    folder / f"bad{at}", identity=identity, latency_s=COMMAND_S, family=family
-                )
+                PhoneProcess(folder / f"bad{at}", identity=identity, latency_s=COMMAND_S, family=family)
             )
-            for at, (identity, family) in enumerate(
-                zip(IDENTITIES, ("generic", "huawei", "generic"), strict=True)
-            )
+            for at, (identity, family) in enumerate(zip(IDENTITIES, ("generic", "huawei", "generic"), strict=True))
         ]
         for shop_name, others in (("alone", []), ("crowded", bad)):
             receiver = stack.enter_context(ReceiverProcess(folder / f"receiver-{shop_name}"))
             phone = stack.enter_context(PhoneProcess(folder / f"phone-{shop_name}"))
             shop = stack.enter_context(
-                RealShop(
-                    folder / shop_name,
-                    phone=phone.link,
-                    ca_file=receiver.ca_file,
-                    settings=NO_LIMIT,
-                )
+                RealShop(folder / shop_name, phone=phone.link, ca_file=receiver.ca_file, settings=NO_LIMIT)
             )
             flags = [flag for other in others for flag in ("--modem", str(other.link))]
             shop.start(arguments=flags)

@@ -37,10 +37,7 @@ def acknowledged(shop: RealShop) -> bool:
 def takeover(folder: Path, stop: Callable[[RealShop], None]) -> float:
     """Return the seconds from the stop of the writer to the first order of the standby."""
     url = postgresql.cluster().new_database()
-    with (
-        RealShop(folder / "first", url=url) as first,
-        RealShop(folder / "second", standby_of=first) as second,
-    ):
+    with RealShop(folder / "first", url=url) as first, RealShop(folder / "second", standby_of=first) as second:
         first.start(arguments=NO_MODEM)
         second.start(arguments=NO_MODEM)
         wait_until(lambda: acknowledged(first), 30, "the first one writes")

@@ -57,9 +57,7 @@ async def _initialize(shop: FakeShop, _number: int) -> None:
 
 async def _ingest(shop: FakeShop, number: int) -> None:
     telco_id = str(11_000_000_000 + number)
-    await shop.read(
-        mtn(2_500, "KOFI ANTWI BADU", 100_000, "food", telco_id, concatenation=number, width=16)
-    )
+    await shop.read(mtn(2_500, "KOFI ANTWI BADU", 100_000, "food", telco_id, concatenation=number, width=16))
 
 
 def _one(size: int) -> Callable[[Reader], Any]:
@@ -118,9 +116,7 @@ def main() -> int:
     return report("A hub's store as it grows", rows_of(sizes, found, octets))
 
 
-def rows_of(
-    sizes: list[int], found: list[dict[str, list[float]]], octets: list[float]
-) -> list[Row]:
+def rows_of(sizes: list[int], found: list[dict[str, list[float]]], octets: list[float]) -> list[Row]:
     """Compare with the goals, extrapolated."""
     rows = []
     for what in found[0]:

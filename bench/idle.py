@@ -49,11 +49,7 @@ def idle(pid: int, seconds: float) -> Cost:
     pause(SETTLE_S)
     cpu, woken = cpu_s(pid), _wakeups(pid)
     pause(seconds)
-    return Cost(
-        rss_mb(pid),
-        (cpu_s(pid) - cpu) / seconds * 100,
-        (_wakeups(pid) - woken) / seconds,
-    )
+    return Cost(rss_mb(pid), (cpu_s(pid) - cpu) / seconds * 100, (_wakeups(pid) - woken) / seconds)
 
 
 def rss_mb(pid: int) -> float:
@@ -74,10 +70,7 @@ def cpu_s(pid: int) -> float:
 
 
 def _wakeups(pid: int) -> int:
-    return sum(
-        _status(str(task / "status"), "voluntary_ctxt_switches")
-        for task in Path(f"/proc/{pid}/task").iterdir()
-    )
+    return sum(_status(str(task / "status"), "voluntary_ctxt_switches") for task in Path(f"/proc/{pid}/task").iterdir())
 
 
 def _status(path: str, name: str) -> int:
@@ -90,12 +83,10 @@ def _status(path: str, name: str) -> int:
 def rows_of(when: str, cost: Cost, goal_mb: float) -> list[Row]:
     """Compare one measurement with the goals."""
     return [
-        Row(f"{when}: memory (RSS)", f"{cost.rss_mb:.1f} MB", "",
-            f"<= {goal_mb:g} MB", cost.rss_mb <= goal_mb),
-        Row(f"{when}: processor", f"{cost.cpu_percent:.2f} %", "",
-            f"<= {CPU_GOAL:g} %", cost.cpu_percent <= CPU_GOAL),
+        Row(f"{when}: memory (RSS)", f"{cost.rss_mb:.1f} MB", "", f"<= {goal_mb:g} MB", cost.rss_mb <= goal_mb),
+        Row(f"{when}: processor", f"{cost.cpu_percent:.2f} %", "", f"<= {CPU_GOAL:g} %", cost.cpu_percent <= CPU_GOAL),
         Row(f"{when}: wake-ups", f"{cost.wakeups:.1f} /s"),
-    ]  # fmt: skip
+    ]
 
 
 def main() -> int:

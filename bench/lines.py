@@ -57,10 +57,7 @@ def main() -> int:
     found: dict[str, list[tuple[float, float]]] = {name: [] for name in programs}
     with tempfile.TemporaryDirectory(prefix="momo-bench-") as name:
         folder = Path(name)
-        with (
-            PhoneProcess(folder / "phone") as phone,
-            RealShop(folder / "shop", phone=phone.link) as shop,
-        ):
+        with PhoneProcess(folder / "phone") as phone, RealShop(folder / "shop", phone=phone.link) as shop:
             shop.start()
             shop.assign("0244124567")
             for number in range(runs + 1):
@@ -73,9 +70,7 @@ def main() -> int:
         by_program = {name: [pair[index] for pair in pairs] for name, pairs in found.items()}
         floor = by_program[FLOOR]
         for name, values in by_program.items():
-            rows.append(
-                Row(f"{name}: {what}", f"{median(values):.0f} ms", spread(values, " ms", 0))
-            )
+            rows.append(Row(f"{name}: {what}", f"{median(values):.0f} ms", spread(values, " ms", 0)))
         for name, goal in GOALS.items():
             values = by_program[name]
             ratio = median(values) / median(floor)

@@ -34,9 +34,7 @@ ASKED: Final = {
     "both modes": TransactionFilter(),
     "status=PENDING": TransactionFilter(mode=Mode.LIVE, status=TransactionStatus.PENDING),
     "status=EXPIRED": TransactionFilter(mode=Mode.LIVE, status=TransactionStatus.EXPIRED),
-    "status=MANUAL_REVIEW": TransactionFilter(
-        mode=Mode.LIVE, status=TransactionStatus.MANUAL_REVIEW
-    ),
+    "status=MANUAL_REVIEW": TransactionFilter(mode=Mode.LIVE, status=TransactionStatus.MANUAL_REVIEW),
 }
 
 
@@ -71,17 +69,13 @@ def build(path: Path, size: int) -> sqlite3.Connection:
     return base
 
 
-def ours(
-    base: sqlite3.Connection, wanted: TransactionFilter, offset: int = 0
-) -> Callable[[], object]:
+def ours(base: sqlite3.Connection, wanted: TransactionFilter, offset: int = 0) -> Callable[[], object]:
     """Return a function that reads one page as the API does."""
     reader = Reader(base)
     return lambda: transactions(reader, wanted, now=NOW, limit=100, offset=offset)
 
 
-def bare(
-    base: sqlite3.Connection, where: str, params: dict[str, Any], offset: int = 0
-) -> Callable[[], object]:
+def bare(base: sqlite3.Connection, where: str, params: dict[str, Any], offset: int = 0) -> Callable[[], object]:
     """Return the plain count and the plain page query, without optimisation."""
     source = f"FROM {JOINED} WHERE {where}"
     count = f"SELECT COUNT(*) {source}"
@@ -159,11 +153,7 @@ def main() -> int:
         rows += [
             Row("page in the middle", f"{median(centre):.1f} ms", spread(centre, " ms")),
             Row("page near the end", f"{median(end):.1f} ms", spread(end, " ms")),
-            Row(
-                "bare count and OFFSET to the middle",
-                f"{median(plain):.1f} ms",
-                spread(plain, " ms"),
-            ),
+            Row("bare count and OFFSET to the middle", f"{median(plain):.1f} ms", spread(plain, " ms")),
         ]
         small.close()
         big.close()

@@ -49,10 +49,7 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--receipts", type=int, default=25, help="per round and daemon")
     options = parser.parse_args()
-    with (
-        tempfile.TemporaryDirectory(prefix="momo-bench-") as name,
-        contextlib.ExitStack() as stack,
-    ):
+    with tempfile.TemporaryDirectory(prefix="momo-bench-") as name, contextlib.ExitStack() as stack:
         daemons = []
         for number, prefix in enumerate(((), WITHOUT)):
             folder = Path(name) / str(number)
@@ -60,9 +57,7 @@ def main() -> int:
             receiver = stack.enter_context(ReceiverProcess(folder / "receiver"))
             phone = stack.enter_context(PhoneProcess(folder / "phone"))
             shop = stack.enter_context(
-                RealShop(
-                    folder / "shop", phone=phone.link, ca_file=receiver.ca_file, settings=NO_LIMIT
-                )
+                RealShop(folder / "shop", phone=phone.link, ca_file=receiver.ca_file, settings=NO_LIMIT)
             )
             shop.begin_chain(50_000)
             shop.start(prefix=prefix)

@@ -53,11 +53,7 @@ def _identity(number: int) -> dict[str, str]:
     body = f"35693803564{number:03}"
     digits = [int(digit) * (1 + position % 2) for position, digit in enumerate(body)]
     check = -sum(digit // 10 + digit % 10 for digit in digits) % 10
-    return {
-        "imei": f"{body}{check}",
-        "iccid": f"8923301000000000{number:03}",
-        "imsi": f"6200100000000{number:02}",
-    }
+    return {"imei": f"{body}{check}", "iccid": f"8923301000000000{number:03}", "imsi": f"6200100000000{number:02}"}
 
 
 def main() -> int:

@@ -69,9 +69,7 @@ def main() -> int:
     return report("Reading messages", rows)
 
 
-def rate(
-    what: str, messages: list[tuple[str | None, str]], goal: int | None, rng: random.Random
-) -> Row:
+def rate(what: str, messages: list[tuple[str | None, str]], goal: int | None, rng: random.Random) -> Row:
     """Read copies of the messages for some rounds; return messages a second on one core."""
     rates: list[float] = []
     for _ in range(ROUNDS):
@@ -108,11 +106,7 @@ def worst(count: int, texts: Sequence[str], rng: random.Random) -> Row:
             slowest, slowest_text = best, text
     progress(f"slowest: {slowest_text[:160]!r}...")
     return Row(
-        f"worst of {count:,} adversarial texts",
-        f"{slowest:.2f} ms",
-        "",
-        f"< {WORST_MS:g} ms",
-        slowest < WORST_MS,
+        f"worst of {count:,} adversarial texts", f"{slowest:.2f} ms", "", f"< {WORST_MS:g} ms", slowest < WORST_MS
     )
 
 

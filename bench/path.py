@@ -98,9 +98,7 @@ class Daemon:
 class Floor:
     """The program `_floor.py` on a phone of its own."""
 
-    def __init__(
-        self, folder: Path, phone: PhoneProcess, receiver: ReceiverProcess, secret: str
-    ) -> None:
+    def __init__(self, folder: Path, phone: PhoneProcess, receiver: ReceiverProcess, secret: str) -> None:
         """Start it; `secret` is one that the receiver knows."""
         self._phone, self._receiver = phone, receiver
         self._payments = Payments()
@@ -174,9 +172,7 @@ def rows_of(way: str, times: Times) -> list[Row]:
     first = [value for one in times.first for value in one]
     last = [value for one in times.last for value in one]
     floor = [value for one in times.floor for value in one]
-    ratios = [
-        median(mine) / median(bare) for mine, bare in zip(times.first, times.floor, strict=True)
-    ]
+    ratios = [median(mine) / median(bare) for mine, bare in zip(times.first, times.floor, strict=True)]
     middle, ratio = median(first), median(first) / median(floor)
     return [
         Row(f"{way}: first webhook, p50", f"{middle:.2f} ms",
@@ -206,9 +202,7 @@ def main() -> int:
             receiver,
             PhoneProcess(folder / "phone") as phone,
             PhoneProcess(folder / "floor-phone") as bare,
-            RealShop(
-                folder / "shop", phone=phone.link, ca_file=receiver.ca_file, settings=NO_LIMIT
-            ) as shop,
+            RealShop(folder / "shop", phone=phone.link, ca_file=receiver.ca_file, settings=NO_LIMIT) as shop,
         ):
             shop.begin_chain(50_000)
             shop.start()
@@ -216,16 +210,12 @@ def main() -> int:
             secret = shop.add_endpoint(receiver.url)
             receiver.start(secret)
             with Floor(folder, bare, receiver, secret) as floor:
-                found = measure(
-                    Daemon(shop, phone, receiver), floor, options.rounds, options.receipts
-                )
+                found = measure(Daemon(shop, phone, receiver), floor, options.rounds, options.receipts)
     count = options.rounds * options.receipts
     return report(
         f"From the last part's +CMTI to the verified webhook ({count} receipts each way)",
         [*rows_of("apart", found[True]), *rows_of("together", found[False])],
-        [
-            "The spread is of the rounds' own figures. Each paid request has two webhooks, which go out side by side."
-        ],
+        ["The spread is of the rounds' own figures. Each paid request has two webhooks, which go out side by side."],
     )
 
 

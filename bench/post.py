@@ -76,13 +76,9 @@ async def cost_us(post: Post, count: int) -> float:
     return (time.process_time() - started) / count * 1e6
 
 
-async def measure(
-    receiver: ReceiverProcess, secret: str, rounds: int, posts: int
-) -> tuple[list[float], list[float]]:
+async def measure(receiver: ReceiverProcess, secret: str, rounds: int, posts: int) -> tuple[list[float], list[float]]:
     """Return the costs of our POST and of one by hand, in microseconds, by round."""
-    sent = AttemptMetadata(
-        "ocl_" + "0" * 24, "transaction.forwarded", "0" * 36, 1, 1, replay=False, test=False
-    )
+    sent = AttemptMetadata("ocl_" + "0" * 24, "transaction.forwarded", "0" * 36, 1, 1, replay=False, test=False)
     fields = headers([secret], sent, timestamp=time.time_ns() // 10**9, body=BODY)
     authority, _, path = receiver.url.removeprefix("https://").partition("/")
     port = int(authority.rpartition(":")[2])
@@ -124,9 +120,8 @@ def main() -> int:
     rows = [
         Row("one webhook POST, processor time", f"{median(mine):.0f} us", spread(mine, " us", 0)),
         Row("  by hand over httptools", f"{median(hand):.0f} us", spread(hand, " us", 0)),
-        Row("  against it", f"{median(ratios):.2f}", spread(ratios, "", 2),
-            f"<= {GOAL:g}", median(ratios) <= GOAL),
-    ]  # fmt: skip
+        Row("  against it", f"{median(ratios):.2f}", spread(ratios, "", 2), f"<= {GOAL:g}", median(ratios) <= GOAL),
+    ]
     return report("Processor time of one webhook POST", rows)
 
 

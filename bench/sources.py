@@ -76,9 +76,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 starts[state].append(started_s)
                 costs[state].append(cost)
     rows = []
-    saved_mb = median([one.rss_mb for one in costs[STATES[1]]]) - median(
-        [one.rss_mb for one in costs[STATES[0]]]
-    )
+    saved_mb = median([one.rss_mb for one in costs[STATES[1]]]) - median([one.rss_mb for one in costs[STATES[0]]])
     for state in STATES:
         memory = [one.rss_mb for one in costs[state]]
         cpu = [one.cpu_percent for one in costs[state]]

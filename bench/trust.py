@@ -21,12 +21,7 @@ from _figures import Row, percentile, progress, report
 
 from tests.fakes.receipts import MTN_SENDER
 from tests.simulation.trust.__main__ import run_all
-from tests.simulation.trust.demands import (
-    PERSON_PER_10_000_MAX,
-    held_share_max,
-    problems,
-    too_many_for_a_person,
-)
+from tests.simulation.trust.demands import PERSON_PER_10_000_MAX, held_share_max, problems, too_many_for_a_person
 from tests.simulation.trust.game import Result, Setting
 from tests.simulation.trust.player import LEVELS
 from tests.simulation.trust.product import Product
@@ -37,9 +32,7 @@ ONE = next(iter(CENTRES))
 COST_FACTOR_MAX = 1.5
 LINES_BEFORE = 4_353
 """Of these files before there was one believed balance."""
-ALLOWED = {
-    0: "0 forged paid", 1: "0 forged paid", 2: "0 forged paid", 3: "within the limit and the bound", 4: "",
-}  # fmt: skip
+ALLOWED = {0: "0 forged paid", 1: "0 forged paid", 2: "0 forged paid", 3: "within the limit and the bound", 4: ""}
 
 
 def played(settings: Iterable[Setting]) -> list[Result]:
@@ -87,11 +80,9 @@ def of_genuine(name: str, results: Sequence[Result], *, judged: bool) -> list[Ro
         how: 100 * sum(result.count(how) for result in results) / genuine
         for how in ("at once", "later", "person", "never")
     }
-    further = [
-        fate.further for result in results for fate in result.fates.values() if fate.how == "later"
-    ]
+    further = [fate.further for result in results for fate in result.fates.values() if fate.how == "later"]
     decisions = 10_000 * sum(result.decisions for result in results) / genuine
-    waits = f"after {fmean(further):.1f} further messages, p95 {percentile(further, 95)}" if further else ""  # fmt: skip
+    waits = f"after {fmean(further):.1f} further messages, p95 {percentile(further, 95)}" if further else ""
     person = 10_000 * sum(result.by_person for result in results) / genuine
     figure = ", ".join(f"{how} {value:.2f} %" for how, value in share.items())
     return [
@@ -168,22 +159,18 @@ def main() -> int:
     if asked.cost:
         return report("cost", cost_rows(), [])
     seeds, rows, notes = range(1, asked.seeds + 1), list[Row](), list[str]()
-    games = [
-        (level, phone) for phone, levels in ((False, LEVELS), (True, (1,))) for level in levels
-    ]
+    games = [(level, phone) for phone, levels in ((False, LEVELS), (True, (1,))) for level in levels]
     for (level, phone), owner in product(games, ("daily", "weekly", "never", "errs")):
         size = Size(days=asked.days)
         results = played(Setting(seed, level, size, owner=owner, phone=phone) for seed in seeds)
         rows += of_level(results)
-        notes += [f"{problems(one)[0]}\n  again: {one.setting.again()}" for one in results if problems(one)][:2]  # fmt: skip
+        notes += [f"{problems(one)[0]}\n  again: {one.setting.again()}" for one in results if problems(one)][:2]
     for per_month in (300, 3_000):
         for centres, untold, limit in (
             *((centres, 0.003, "auto") for centres in CENTRES), (ONE, 0.01, "auto"), (ONE, 0.003, 0),
         ):  # fmt: skip
             size = Size(days=asked.days, per_month=per_month, centres=centres, untold=untold)
-            results = played(
-                Setting(seed, None, size, limit) for seed in range(1, asked.genuine_seeds + 1)
-            )
+            results = played(Setting(seed, None, size, limit) for seed in range(1, asked.genuine_seeds + 1))
             name = f"{per_month}, {centres}, {untold:.1%} untold, limit {limit}"
             judged = limit == "auto"  # with limit 0 a person is asked by design
             rows += of_genuine(name, results, judged=judged)

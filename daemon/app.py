@@ -161,14 +161,7 @@ class Daemon:
     the database is tried again every few seconds (docs/decisions/0023).
     """
 
-    def __init__(
-        self,
-        env: Env,
-        options: RunOptions,
-        places: wire.Places,
-        listeners: Listeners,
-        log: Log,
-    ) -> None:
+    def __init__(self, env: Env, options: RunOptions, places: wire.Places, listeners: Listeners, log: Log) -> None:
         self._env = env
         self._options = options
         self._places = places
@@ -181,9 +174,7 @@ class Daemon:
             self._notifier = Supervisor.of(os.environ, os.getpid())
             watchdog.remove_from_environment(os.environ)
         self._channels = _channels(env)
-        self._simulated = (
-            SimulatedPhones(Path(places.socket).parent) if options.simulated_phone else None
-        )
+        self._simulated = SimulatedPhones(Path(places.socket).parent) if options.simulated_phone else None
         self._sources = self._new_sources()
         self._not_recovered = 0
         """How often the message journal could not be read because of a bug."""
@@ -227,9 +218,7 @@ class Daemon:
             self._exit = EXIT_AGAIN
             asyncio.get_running_loop().call_later(RESTART_S, self._stopping.set)
 
-        machine = Machine(
-            log, self._conditions, self._places, channels, inspect=inspect, restart=restart
-        )
+        machine = Machine(log, self._conditions, self._places, channels, inspect=inspect, restart=restart)
         return Hooks(
             channels=channels,
             on_shutdown=self._stopping.set,
@@ -256,9 +245,7 @@ class Daemon:
         worked = partial(note_work, env, log, "listeners")
         certificate = CertificateLoop(env, self._listeners.reload_certificate, log)
         loops: dict[str, Callable[[], Awaitable[None]]] = {
-            "listeners": partial(
-                _until_cancelled, partial(self._listeners.serve, self._app, worked)
-            ),
+            "listeners": partial(_until_cancelled, partial(self._listeners.serve, self._app, worked)),
             "watchdog": Watchdog(env, self._notifier, self._conditions, log).run,
             "faults": self._faults.run,
             "self check": partial(check_database, env, log),
@@ -281,11 +268,7 @@ class Daemon:
             waiting = self._listeners.waiting
             http = "waiting" if "http" in waiting else self._listeners.http_address or "off"
             with contextlib.suppress(OSError):  # stderr may be a file on a full disk
-                print(
-                    f"ready pid={os.getpid()} socket={self._places.socket} http={http}",
-                    file=sys.stderr,
-                    flush=True,
-                )
+                print(f"ready pid={os.getpid()} socket={self._places.socket} http={http}", file=sys.stderr, flush=True)
                 for why in waiting.values():
                     print(f"warning: {why}; it is tried again", file=sys.stderr, flush=True)
             while True:
@@ -295,9 +278,7 @@ class Daemon:
                     retry_s = SERVER_RETRY_S if env.store.server else RETRY_S
                     if env.store.is_standby:
                         retry_s = 0.0  # `connect` itself waits
-                    ended, _ = await asyncio.wait(
-                        always, timeout=retry_s, return_when=asyncio.FIRST_COMPLETED
-                    )
+                    ended, _ = await asyncio.wait(always, timeout=retry_s, return_when=asyncio.FIRST_COMPLETED)
                 if stopped in ended:
                     return self._exit
                 for task in ended:
@@ -323,9 +304,7 @@ class Daemon:
         """Ask systemd for more time while the start copies or upgrades a large database."""
         while True:
             await asyncio.sleep(EXTEND_EVERY_S)
-            self._notifier.notify(
-                EXTEND_TIMEOUT_USEC=round(6 * EXTEND_EVERY_S * SECOND_US), STATUS="opening"
-            )
+            self._notifier.notify(EXTEND_TIMEOUT_USEC=round(6 * EXTEND_EVERY_S * SECOND_US), STATUS="opening")
 
     async def _open(self) -> bool:
         """Open the database and prepare the shop for the loops; return whether that succeeded.
@@ -369,9 +348,7 @@ class Daemon:
         if store.is_cut_off:
             await asyncio.to_thread(store.disconnect)
         if not store.is_open:
-            await asyncio.to_thread(
-                connect, self._places, store, env.clock, create=False, first=self._know_shop
-            )
+            await asyncio.to_thread(connect, self._places, store, env.clock, create=False, first=self._know_shop)
         found_shop = await store.read(shop.get)
         if found_shop is None:
             raise StartError(wire.ErrorCode.NOT_SET_UP, "there is no shop here yet", "momo setup")
@@ -419,10 +396,7 @@ class Daemon:
         env, log = self._env, self._log
         settings = env.config.webhooks
         sender = Targets(
-            Sender.from_settings(settings),
-            env.live_receivers,
-            home=env.home,
-            timeout_s=settings.timeout_s,
+            Sender.from_settings(settings), env.live_receivers, home=env.home, timeout_s=settings.timeout_s
         )
         deliver = DeliverLoop(env, sender, log)
         if self._simulated is not None:
@@ -525,9 +499,7 @@ async def _listen(config: Config, places: wire.Places, address: str) -> Listener
     try:
         await listeners.bind(patient=True)
     except ListenError as error:
-        raise StartError(
-            wire.ErrorCode.CONFIG_INVALID, str(error), "momo daemon run --http 127.0.0.1:0"
-        ) from error
+        raise StartError(wire.ErrorCode.CONFIG_INVALID, str(error), "momo daemon run --http 127.0.0.1:0") from error
     return listeners
 
 

@@ -61,9 +61,7 @@ class StartError(MomoError):
         next_step: Command or action to do next.
     """
 
-    def __init__(
-        self, code: ErrorCode, message: str, next_step: str, *, exit_code: int | None = None
-    ) -> None:
+    def __init__(self, code: ErrorCode, message: str, next_step: str, *, exit_code: int | None = None) -> None:
         self.code = code
         self.exit_code = _EXITS.get(code, EXIT_FAILED) if exit_code is None else exit_code
         self.message = message
@@ -120,12 +118,7 @@ def open_home(places: Places, environ: Mapping[str, str]) -> OpenHome:
 
 
 def connect(
-    places: Places,
-    store: Store,
-    clock: Clock,
-    *,
-    create: bool,
-    first: Callable[[Reader], None] | None = None,
+    places: Places, store: Store, clock: Clock, *, create: bool, first: Callable[[Reader], None] | None = None
 ) -> None:
     """Open the database; copy a file first if this program changes its schema. Blocking.
 
@@ -156,9 +149,7 @@ def connect(
         aside = shlex.quote(f"{places.home}/other-momo")
         # The files of its log go with it.
         moves = f"mkdir {aside} && mv {shlex.quote(places.database)}* {aside}"
-        raise StartError(
-            ErrorCode.DATABASE_FOREIGN, str(error), f"{moves} && momo setup"
-        ) from error
+        raise StartError(ErrorCode.DATABASE_FOREIGN, str(error), f"{moves} && momo setup") from error
 
 
 def new_store(places: Places, config: Config) -> Store:
@@ -180,9 +171,7 @@ def refuse_on_server(places: Places, environ: Mapping[str, str], instead: str) -
         StartError: The shop is on a server.
     """
     if store_url(places, environ):
-        raise StartError(
-            ErrorCode.USAGE, f"{open_store.IN_POSTGRESQL}: {instead}", "momo doctor db"
-        )
+        raise StartError(ErrorCode.USAGE, f"{open_store.IN_POSTGRESQL}: {instead}", "momo doctor db")
 
 
 def store_url(places: Places, environ: Mapping[str, str]) -> str:
@@ -218,16 +207,12 @@ def open_shop(places: Places, environ: Mapping[str, str], clock: Clock) -> OpenS
     except DatabaseDamaged as error:
         _close(home, store)
         raise StartError(
-            ErrorCode.DATABASE_DAMAGED,
-            f"the database is damaged and was not changed: {error.damage}",
-            "momo restore",
+            ErrorCode.DATABASE_DAMAGED, f"the database is damaged and was not changed: {error.damage}", "momo restore"
         ) from error
     except Unavailable as error:
         _close(home, store)
         if store.server:
-            raise StartError(
-                ErrorCode.UNAVAILABLE, f"{store.server}: {error}", "momo doctor database"
-            ) from error
+            raise StartError(ErrorCode.UNAVAILABLE, f"{store.server}: {error}", "momo doctor database") from error
         raise _unusable(error) from error
     except StartError:
         _close(home, store)
@@ -256,7 +241,5 @@ def _close(home: OpenHome, store: Store) -> None:
 
 def _unusable(error: Exception) -> StartError:
     return StartError(
-        ErrorCode.UNAVAILABLE,
-        f"the shop's folder cannot be used: {error}",
-        "momo doctor disk permissions",
+        ErrorCode.UNAVAILABLE, f"the shop's folder cannot be used: {error}", "momo doctor disk permissions"
     )

@@ -89,18 +89,11 @@ ERRORS: Final[Mapping[ErrorCode, ErrorRow]] = {
     _E.ALREADY_VERIFIED: ErrorRow(REFUSED, ("momo tx show {reference}",)),
     _E.LINES_NOT_READY: ErrorRow(
         REFUSED,
-        (
-            "momo lines",
-            "momo lines update {method_id} --sim {device}:{slot}",
-            "momo lines ignore {device}:{slot}",
-        ),
+        ("momo lines", "momo lines update {method_id} --sim {device}:{slot}", "momo lines ignore {device}:{slot}"),
     ),
     _E.SIM_ALREADY_ASSIGNED: ErrorRow(
         REFUSED,
-        (
-            "momo lines update {method_id} --sim {device}:{slot} --move",
-            "momo lines update {phone_number} --sim none",
-        ),
+        ("momo lines update {method_id} --sim {device}:{slot} --move", "momo lines update {phone_number} --sim none"),
     ),
     _E.PAYMENT_METHOD_EXISTS: ErrorRow(REFUSED, ("momo lines show {payment_method_id}",)),
     _E.USER_EXISTS: ErrorRow(REFUSED, ("momo users list",)),
@@ -128,13 +121,19 @@ ERRORS: Final[Mapping[ErrorCode, ErrorRow]] = {
     _E.BRANCH_ASKED: ErrorRow(PENDING, ("momo hub status",)),
     _E.REVIEW_ALREADY_DECIDED: ErrorRow(REFUSED, ("momo review show {review}",)),
     _E.DECISION_NOT_UNDOABLE: ErrorRow(REFUSED, ("momo review show {review}",)),
-    _E.PAYER_STILL_OPEN: ErrorRow(REFUSED, ("momo tx list --status waiting", "momo tx list --status waiting --sandbox")),
+    _E.PAYER_STILL_OPEN: ErrorRow(
+        REFUSED, ("momo tx list --status waiting", "momo tx list --status waiting --sandbox")
+    ),
     _E.PAYMENT_REVERSED: ErrorRow(REFUSED, ("momo messages list --since 24h",)),
     _E.IDEMPOTENCY_IN_PROGRESS: ErrorRow(PENDING, _STATUS),
     _E.AMOUNT_MISMATCH: ErrorRow(REFUSED, ("momo reconcile {reference} {transaction_id}",)),
     _E.VALIDATION_ERROR: ErrorRow(USAGE, ("momo {command} --help",)),
-    _E.AMBIGUOUS_TRANSACTION_ID: ErrorRow(REFUSED, ("momo reconcile {reference} {transaction_id} --provider {provider}",)),
-    _E.URL_NOT_ALLOWED: ErrorRow(REFUSED, ("momo endpoints add --help", "momo config get webhooks.allow_private_hosts")),
+    _E.AMBIGUOUS_TRANSACTION_ID: ErrorRow(
+        REFUSED, ("momo reconcile {reference} {transaction_id} --provider {provider}",)
+    ),
+    _E.URL_NOT_ALLOWED: ErrorRow(
+        REFUSED, ("momo endpoints add --help", "momo config get webhooks.allow_private_hosts")
+    ),
     _E.SIM_NOT_FOUND: ErrorRow(REFUSED, ("momo phones list",)),
     _E.NETWORK_MISMATCH: ErrorRow(REFUSED, ("momo phones list",)),
     _E.REPLAY_WINDOW_TOO_LARGE: ErrorRow(REFUSED, ("momo replay --endpoint {endpoint} --from 60d --to now --chunk",)),
@@ -154,9 +153,7 @@ ERRORS: Final[Mapping[ErrorCode, ErrorRow]] = {
         "there is not enough space on that disk for a copy; nothing was changed",
     ),
     _E.SERVICE_NOT_INSTALLED: ErrorRow(
-        NOT_FOUND,
-        ("momo daemon install",),
-        "this shop is not installed as a service of this machine",
+        NOT_FOUND, ("momo daemon install",), "this shop is not installed as a service of this machine"
     ),
     _E.NOT_PERMITTED: ErrorRow(AUTH, ("momo doctor",), "this user may not change that"),
     _E.USAGE: ErrorRow(USAGE, ("momo {command} --help",), "a flag or argument is wrong"),
@@ -164,22 +161,16 @@ ERRORS: Final[Mapping[ErrorCode, ErrorRow]] = {
     _E.DATABASE_DAMAGED: ErrorRow(DATABASE, _SETTINGS, "the database is damaged; nothing was changed"),
     _E.DATABASE_NEWER: ErrorRow(CONFIGURATION, _VERSION, "the database was written by a newer version of momo"),
     _E.DATABASE_FOREIGN: ErrorRow(
-        CONFIGURATION,
-        _SETTINGS,
-        "the database was made by another program or by a pre-release of momo",
+        CONFIGURATION, _SETTINGS, "the database was made by another program or by a pre-release of momo"
     ),
     _E.BACKUP_NOT_FOUND: ErrorRow(NOT_FOUND, ("momo backup list",), "there is no such backup"),
     _E.CERTIFICATE_NOT_FOUND: ErrorRow(
-        NOT_FOUND,
-        ("momo daemon certificate create",),
-        "this shop has no certificate of its own yet",
+        NOT_FOUND, ("momo daemon certificate create",), "this shop has no certificate of its own yet"
     ),
     _E.BACKUP_FAILED: ErrorRow(
-        FINDINGS,
-        ("momo backup list",),
-        "that backup cannot be made or used; the shop was not touched",
+        FINDINGS, ("momo backup list",), "that backup cannot be made or used; the shop was not touched"
     ),
-}  # fmt: skip
+}
 """Every error code."""
 
 _LISTS: Final[Mapping[str, str]] = {

@@ -37,9 +37,7 @@ EXIT_CODES: Final = (
     ExitCode(OK, "OK", "done, or already in that state, or an empty list"),
     ExitCode(FAILED, "FAILED", "an unexpected failure"),
     ExitCode(USAGE, "USAGE", "a flag, argument, time or amount is wrong or missing"),
-    ExitCode(
-        NOT_FOUND, "NOT_FOUND", "not found, or the payment has not arrived yet: try again later"
-    ),
+    ExitCode(NOT_FOUND, "NOT_FOUND", "not found, or the payment has not arrived yet: try again later"),
     ExitCode(AUTH, "AUTH", "no permission, wrong password, or too many attempts"),
     ExitCode(REFUSED, "REFUSED", "a rule refused it and will refuse it again: do not retry"),
     ExitCode(FINDINGS, "FINDINGS", "the check ran and found something"),
@@ -50,9 +48,7 @@ EXIT_CODES: Final = (
     ExitCode(NOT_SET_UP, "NOT_SET_UP", "no shop on this machine yet: run momo setup"),
     ExitCode(DATABASE, "DATABASE", "the database is damaged, in momo setup"),
     ExitCode(TEMPORARY, "LOCKED", "momo daemon run: another daemon holds this shop"),
-    ExitCode(
-        CONFIGURATION, "CONFIG", "momo daemon run: not set up, wrong settings, or a newer database"
-    ),
+    ExitCode(CONFIGURATION, "CONFIG", "momo daemon run: not set up, wrong settings, or a newer database"),
     ExitCode(INTERRUPTED, "INTERRUPTED", "stopped by Ctrl-C"),
     ExitCode(PIPE_CLOSED, "PIPE_CLOSED", "the reader closed the pipe (momo ... | head)"),
     ExitCode(TERMINATED, "TERMINATED", "stopped by SIGTERM"),

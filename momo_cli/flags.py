@@ -214,9 +214,7 @@ def _problem_of_profile(flag: str, value: str) -> str:
     return f"{flag}: {value!r} is not a valid profile name: use letters and digits, with . _ - after the first one"
 
 
-def with_shop_flags(
-    text: str, flags: Flags, commands: Container[str], *, self_contained: bool
-) -> str:
+def with_shop_flags(text: str, flags: Flags, commands: Container[str], *, self_contained: bool) -> str:
     """Insert `--profile` and `--socket` into the commands in a text, so that they work if pasted.
 
     The word momo followed by anything but `commands`, the words of every command, is prose. A `self_contained` shop is

@@ -125,12 +125,7 @@ VIEW: Final = view_of(
     Head("TRY", lambda row, _: f"try {clean(row['attempt'])}", right=True),
     Head("ANSWER", lambda row, _: _answer(row)),
     Head("TIME", lambda row, _: f"{clean(row['duration_ms'])} ms", right=True),
-    Head(
-        "AMOUNT",
-        lambda row, _: money(
-            at(row, "payload.data.actual_amount"), at(row, "payload.data.currency")
-        ),
-    ),
+    Head("AMOUNT", lambda row, _: money(at(row, "payload.data.actual_amount"), at(row, "payload.data.currency"))),
     Head("REFERENCE", lambda row, _: clean(at(row, "payload.data.reference"))),
     id="webhook_id",
 )

@@ -52,8 +52,7 @@ def _iso(word: str, flag: str) -> datetime:
         return datetime.fromisoformat(word)
     except ValueError:
         raise usage(
-            f"{flag}: {word!r} is not a time; write for example 24h (ago), today, "
-            "2026-01-31 or 2026-01-31T14:00:00Z"
+            f"{flag}: {word!r} is not a time; write for example 24h (ago), today, 2026-01-31 or 2026-01-31T14:00:00Z"
         ) from None
 
 

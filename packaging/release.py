@@ -41,13 +41,9 @@ def main() -> None:
     options.add_argument("--fast", action="store_true", help="one Debian package, for tests")
     given = options.parse_args()
     if given.out.exists() and any(given.out.iterdir()):
-        sys.exit(
-            f"{given.out} is not empty: a release has only its own files. next: rm -r {given.out}"
-        )
+        sys.exit(f"{given.out} is not empty: a release has only its own files. next: rm -r {given.out}")
     if _git("status", "--porcelain", "--untracked-files=no"):
-        sys.exit(
-            "There are changes without a commit, and a release is made of a commit. next: git commit"
-        )
+        sys.exit("There are changes without a commit, and a release is made of a commit. next: git commit")
     os.umask(0o022)  # the permissions of the files in the wheel
     given.out.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="momo-release-") as folder:
@@ -68,40 +64,24 @@ def build(source: Path, out: Path, epoch: int, *, fast: bool) -> None:
         fast: Only the Debian package of one release and architecture.
     """
     environ = {**os.environ, "SOURCE_DATE_EPOCH": str(epoch), "PYTHONPATH": str(source)}
-    environ |= {
-        "PYTHONDONTWRITEBYTECODE": "1",
-        "DPKG_DEB_THREADS_MAX": "1",
-    }  # threads change how xz divides a file
+    environ |= {"PYTHONDONTWRITEBYTECODE": "1", "DPKG_DEB_THREADS_MAX": "1"}  # threads change how xz divides a file
 
     def run(*words: str | Path) -> None:
-        subprocess.run(
-            [sys.executable, *words], check=True, cwd=source, env=environ, stdout=subprocess.DEVNULL
-        )
+        subprocess.run([sys.executable, *words], check=True, cwd=source, env=environ, stdout=subprocess.DEVNULL)
 
     run("-m", "momo_cli", "help", "--man", "packaging/man", "--quiet")
     made = source / "build-release"
     for kind in ("sdist", "wheel"):
-        run(
-            "-W",
-            "ignore",
-            "-c",
-            f"from setuptools.build_meta import *; build_{kind}({str(made)!r})",
-        )
+        run("-W", "ignore", "-c", f"from setuptools.build_meta import *; build_{kind}({str(made)!r})")
     (wheel,) = made.glob("*.whl")
     (sdist,) = made.glob("*.tar.gz")
     shutil.copy(wheel, out)
     _repack(sdist, out / sdist.name, epoch)
     shutil.rmtree(source / "packaging/man")
-    run(
-        "packaging/deb/build.py",
-        f"--out={out}",
-        *(("--fast", "--release=12", "--arch=amd64") if fast else ()),
-    )
+    run("packaging/deb/build.py", f"--out={out}", *(("--fast", "--release=12", "--arch=amd64") if fast else ()))
     version = tomllib.loads((source / "pyproject.toml").read_text())["project"]["version"]
     (out / f"momo-{version}.cdx.json").write_text(sbom(source, version, epoch))
-    (out / f"momo-{version}.notes").write_text(
-        notes((source / "CHANGELOG.md").read_text(), version)
-    )
+    (out / f"momo-{version}.notes").write_text(notes((source / "CHANGELOG.md").read_text(), version))
     files = sorted(path for path in out.iterdir() if path.is_file())
     sums = [f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.name}\n" for path in files]
     (out / "SHA256SUMS").write_text("".join(sums))
@@ -114,9 +94,7 @@ def notes(changelog: str, version: str) -> str:
         SystemExit: The changelog has neither.
     """
     for name in (version, "Unreleased"):
-        found = re.search(
-            rf"^## \[{re.escape(name)}\].*?\n(.*?)(?=^## |\Z)", changelog, re.MULTILINE | re.DOTALL
-        )
+        found = re.search(rf"^## \[{re.escape(name)}\].*?\n(.*?)(?=^## |\Z)", changelog, re.MULTILINE | re.DOTALL)
         if found:
             return f"# momo {version}\n\n{found[1].strip()}\n"
     sys.exit(f"CHANGELOG.md has no section [{version}].")
@@ -137,16 +115,12 @@ def sbom(source: Path, version: str, epoch: int) -> str:
         for name, pinned, digests in _pins(source / "requirements/extras.txt")
         if name not in BUILD_ONLY
     ]
-    project = Component(
-        name="momo-shop", version=version, type=ComponentType.APPLICATION, bom_ref="momo-shop"
-    )
+    project = Component(name="momo-shop", version=version, type=ComponentType.APPLICATION, bom_ref="momo-shop")
     bom = Bom(
         components=libraries,
         serial_number=uuid.uuid5(uuid.NAMESPACE_URL, f"pkg:pypi/momo-shop@{version}?epoch={epoch}"),
         metadata=BomMetaData(component=project, timestamp=datetime.fromtimestamp(epoch, UTC)),
-        dependencies=[
-            Dependency(project.bom_ref, [Dependency(each.bom_ref) for each in libraries])
-        ],
+        dependencies=[Dependency(project.bom_ref, [Dependency(each.bom_ref) for each in libraries])],
     )
     return f"{JsonV1Dot6(bom).output_as_string(indent=2)}\n"
 
@@ -164,17 +138,13 @@ def _pins(path: Path) -> list[tuple[str, str, list[str]]]:
 
 
 def _git(*words: str) -> str:
-    done = subprocess.run(
-        ["git", "-C", REPOSITORY, *words], check=True, capture_output=True, text=True
-    )
+    done = subprocess.run(["git", "-C", REPOSITORY, *words], check=True, capture_output=True, text=True)
     return done.stdout.strip()
 
 
 def _export(folder: Path) -> None:
     """Write the files of the newest commit into a folder."""
-    archive = subprocess.run(
-        ["git", "-C", REPOSITORY, "archive", "HEAD"], check=True, capture_output=True
-    )
+    archive = subprocess.run(["git", "-C", REPOSITORY, "archive", "HEAD"], check=True, capture_output=True)
     with tarfile.open(fileobj=io.BytesIO(archive.stdout)) as files:
         files.extractall(folder, filter="data")
 
@@ -182,16 +152,10 @@ def _export(folder: Path) -> None:
 def _repack(archive: Path, path: Path, epoch: int) -> None:
     """Copy a .tar.gz with its members in order, without times, owners and permissions of this machine."""
     buffer = io.BytesIO()
-    with (
-        tarfile.open(archive) as old,
-        tarfile.open(fileobj=buffer, mode="w", format=tarfile.PAX_FORMAT) as new,
-    ):
+    with tarfile.open(archive) as old, tarfile.open(fileobj=buffer, mode="w", format=tarfile.PAX_FORMAT) as new:
         for member in sorted(old.getmembers(), key=lambda each: each.name):
             member.mtime, member.uid, member.gid, member.uname, member.gname = epoch, 0, 0, "", ""
-            member.mode, member.pax_headers = (
-                0o755 if member.isdir() or member.mode & 0o100 else 0o644,
-                {},
-            )
+            member.mode, member.pax_headers = (0o755 if member.isdir() or member.mode & 0o100 else 0o644, {})
             new.addfile(member, old.extractfile(member) if member.isfile() else None)
     with path.open("wb") as file, gzip.GzipFile("", "wb", 9, file, mtime=epoch) as packed:
         packed.write(buffer.getvalue())

@@ -25,9 +25,7 @@ FREE_FIELD_CHARACTERS_MIN: Final = 60
 PROOF_CHARACTERS_MIN: Final = 6
 """Fixed characters after such a field that prove that its end was found."""
 
-_FREE: Final = frozenset(
-    {"payer_name", "payee_name", "agent", "reference", "advert", "rest", "between"}
-)
+_FREE: Final = frozenset({"payer_name", "payee_name", "agent", "reference", "advert", "rest", "between"})
 _FIELD: Final = re.compile(r"\(\?P<(\w+)>")
 _LOOKS: Final = ("(?!", "(?=", "(?<")
 _QUANTIFIER: Final = re.compile(r"(?:[*+?]|\{\d{1,4}(?:,\d{0,4})?\})[?+]?")
@@ -85,16 +83,10 @@ def nearest_of(body: str, wordings: Iterable[Wording]) -> Nearest | None:
     text = normalize_spaces(body).strip()[:TEXT_CHARACTERS_MAX]
     squeezed = collapse_spaces(text)
     ranked = sorted(
-        (
-            (_shared(wording, squeezed), place, wording)
-            for place, wording in enumerate(wordings)
-            if not wording.cut
-        ),
+        ((_shared(wording, squeezed), place, wording) for place, wording in enumerate(wordings) if not wording.cut),
         key=lambda entry: (-entry[0], entry[1]),
     )
-    close = [
-        _follow(wording, text, squeezed) for shared, _, wording in ranked[:CANDIDATES_MAX] if shared
-    ]
+    close = [_follow(wording, text, squeezed) for shared, _, wording in ranked[:CANDIDATES_MAX] if shared]
     # `max` returns the first of equal scores, the one with more shared guards.
     return max(close, key=lambda found: found.score, default=None)
 
@@ -116,18 +108,11 @@ def _follow(wording: Wording, text: str, squeezed: str) -> Nearest:
             high = middle - 1
     reached = low
     last_free = max((at for at in range(low) if _is_free(pieces[at])), default=low)
-    if (
-        sum(len(_shown(piece).strip()) for piece in pieces[last_free + 1 : low])
-        < PROOF_CHARACTERS_MIN
-    ):
+    if sum(len(_shown(piece).strip()) for piece in pieces[last_free + 1 : low]) < PROOF_CHARACTERS_MIN:
         low = last_free
     match = compile_pattern("".join(pieces[:low])).match(text)
     at = 0 if match is None else match.end()
-    free = (
-        0
-        if match is None
-        else sum(len(match[name] or "") for name in _FREE & set(match.re.groupindex))
-    )
+    free = 0 if match is None else sum(len(match[name] or "") for name in _FREE & set(match.re.groupindex))
     return Nearest(
         network=wording.network,
         wording=wording.name,

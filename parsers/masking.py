@@ -9,12 +9,8 @@ import traceback
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-_TOKEN: Final = re.compile(
-    r"(svc_(?:live|test)_(?:sk|pk)_|whsec_|eyJ|Bearer\s+)[A-Za-z0-9+/=_.\-]+", re.ASCII
-)
-_ADDRESS: Final = re.compile(
-    r"(https?://)(?:[^/\s\"'<>?#]*@)?([^/\s\"'<>?#@]+)([/?#][^\s\"'<>]+)?", re.ASCII
-)
+_TOKEN: Final = re.compile(r"(svc_(?:live|test)_(?:sk|pk)_|whsec_|eyJ|Bearer\s+)[A-Za-z0-9+/=_.\-]+", re.ASCII)
+_ADDRESS: Final = re.compile(r"(https?://)(?:[^/\s\"'<>?#]*@)?([^/\s\"'<>?#@]+)([/?#][^\s\"'<>]+)?", re.ASCII)
 """The path, the query and the user part of a URL are often secret."""
 _PHONE: Final = re.compile(r"(?<![\w.+-])\+?\d(?:[ -]?\d){8,14}(?!\w|[.-]\d)", re.ASCII)
 """Nine to fifteen digits (E.164), also in groups, but not inside an id, a UUID or a decimal number."""
@@ -24,9 +20,7 @@ _PLAIN: Final = re.compile(r"[a-z.]{0,40}|[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f
 """Fixed words and UUIDs contain nothing private; most values of log lines are such."""
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 """A value with a line break could forge a log line."""
-_NAMES: Final = frozenset(
-    {"name", "payer_name", "customer_name", "account_name", "sender_name", "shop_name", "payer"}
-)
+_NAMES: Final = frozenset({"name", "payer_name", "customer_name", "account_name", "sender_name", "shop_name", "payer"})
 _NEVER: Final = frozenset(
     {
         "body", "text", "pdu", "raw", "password", "secret", "token", "api_key", "reference_text",
@@ -34,8 +28,7 @@ _NEVER: Final = frozenset(
     }
 )  # fmt: skip
 _QUOTED: Final = re.compile(
-    r"(?P<ours>(?:constraint|column|relation|table|index) \"\w+\")|(?P<mark>['\"]).*?(?P=mark)",
-    re.DOTALL,
+    r"(?P<ours>(?:constraint|column|relation|table|index) \"\w+\")|(?P<mark>['\"]).*?(?P=mark)", re.DOTALL
 )
 """Quoted parts; the names of tables and constraints are ours."""
 _CHAIN: Final = 5
@@ -95,8 +88,7 @@ def describe_error(error: BaseException) -> str:
     """
     # PostgreSQL adds the values of the row that it refused.
     text = _QUOTED.sub(
-        lambda match: match["ours"] or f"{match['mark']}***{match['mark']}",
-        str(error).partition("\nDETAIL:")[0],
+        lambda match: match["ours"] or f"{match['mark']}***{match['mark']}", str(error).partition("\nDETAIL:")[0]
     )
     return f"{type(error).__name__}: {mask_text(text)}"
 

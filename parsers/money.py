@@ -13,11 +13,7 @@ EXPONENTS: Final = {"GHS": 2, "XOF": 0}
 """Decimal places of a currency's minor unit, by ISO 4217 code; outside, every amount has two places."""
 
 MARKS: Final = {
-    **{
-        mark: "GHS"
-        for letters in itertools.product("Gg", "Hh", "SsCc₵¢")
-        if (mark := "".join(letters)) != "GHS"
-    },
+    **{mark: "GHS" for letters in itertools.product("Gg", "Hh", "SsCc₵¢") if (mark := "".join(letters)) != "GHS"},
     "₵": "GHS",
     "¢": "GHS",
 }

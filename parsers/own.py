@@ -33,8 +33,7 @@ KEYS: Final = ("name", "network", "kind", "text", "order", "sample")
 _NAME: Final = re.compile(r"[a-z][a-z0-9_]{0,39}", re.ASCII)
 _AT_LINE: Final = re.compile(r"\(at line (\d+), column \d+\)|\(at end of document\)")
 _LABEL: Final = re.compile(
-    r"(?:balance|\bref(?:erence)?|\bid|\bfee)\s{0,16}(?::|charged\b|is\b|was\b)",
-    re.ASCII | re.IGNORECASE,
+    r"(?:balance|\bref(?:erence)?|\bid|\bfee)\s{0,16}(?::|charged\b|is\b|was\b)", re.ASCII | re.IGNORECASE
 )
 
 
@@ -67,18 +66,14 @@ class LoadedFile:
 def load_wordings(text: str) -> LoadedFile:
     """Read a file of wordings. Never raises for any text; a bad wording does not affect the others."""
     if len(text) > FILE_CHARACTERS_MAX:
-        return LoadedFile(
-            problems=(Problem(1, f"longer than {FILE_CHARACTERS_MAX:,} characters", "split it"),)
-        )
+        return LoadedFile(problems=(Problem(1, f"longer than {FILE_CHARACTERS_MAX:,} characters", "split it"),))
     try:
         document = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         at = _AT_LINE.search(str(error))
         line = int(at[1]) if at and at[1] else max(1, len(text.splitlines()))
         why = _AT_LINE.sub("", str(error)).strip() or "not TOML"
-        return LoadedFile(
-            problems=(Problem(line, why, "see docs/operators/templates.md for an example"),)
-        )
+        return LoadedFile(problems=(Problem(line, why, "see docs/operators/templates.md for an example"),))
     entries = document.get("wording")
     strange = [key for key in document if key != "wording"]
     if strange or not isinstance(entries, list) or not entries:
@@ -110,9 +105,7 @@ def _wording(entry: object) -> Wording:
     name = _word(entry, "name")
     if not _NAME.fullmatch(name):
         raise InvalidWording(
-            "name",
-            f"{name!r} is not a valid name",
-            'use small letters, digits and _, such as "receipt_2027"',
+            "name", f"{name!r} is not a valid name", 'use small letters, digits and _, such as "receipt_2027"'
         )
     network = _one_of(entry, "network", tuple(WORDINGS))
     kind = Kind(_one_of(entry, "kind", KINDS))
@@ -148,9 +141,7 @@ def _wording(entry: object) -> Wording:
 def _one_of(entry: dict[str, Any], key: str, known: Sequence[str]) -> str:
     value = _word(entry, key)
     if value not in known:
-        raise InvalidWording(
-            key, f"{value!r} is not a valid {key}", f"use one of {', '.join(known)}"
-        )
+        raise InvalidWording(key, f"{value!r} is not a valid {key}", f"use one of {', '.join(known)}")
     return value
 
 
@@ -173,24 +164,16 @@ def _samples(entry: dict[str, Any]) -> list[dict[str, str]]:
     samples = entry.get("sample")
     if not isinstance(samples, list) or not 1 <= len(samples) <= SAMPLES_MAX:
         raise InvalidWording(
-            "sample",
-            "a wording needs 1 to 10 samples",
-            "add [[wording.sample]] with text = a real message",
+            "sample", "a wording needs 1 to 10 samples", "add [[wording.sample]] with text = a real message"
         )
     for sample in samples:
-        if not isinstance(sample, dict) or not all(
-            isinstance(value, str) for value in sample.values()
-        ):
+        if not isinstance(sample, dict) or not all(isinstance(value, str) for value in sample.values()):
             raise InvalidWording(
-                "sample",
-                "a sample may contain texts only",
-                'write text = "..." and the fields that must be read',
+                "sample", "a sample may contain texts only", 'write text = "..." and the fields that must be read'
             )
         if not 1 <= len(sample.get("text", "").strip()) <= TEXT_CHARACTERS_MAX:
             raise InvalidWording(
-                "sample",
-                "a sample needs its text",
-                f'write text = "..." of up to {TEXT_CHARACTERS_MAX} characters',
+                "sample", "a sample needs its text", f'write text = "..." of up to {TEXT_CHARACTERS_MAX} characters'
             )
     return samples
 
@@ -227,11 +210,7 @@ def check_sample(wording: Wording, sample: dict[str, str]) -> None:
             "correct one of them",
         )
     if isinstance(reading, Unreadable):
-        raise InvalidWording(
-            "sample",
-            f"the sample is rejected: {reading.why}",
-            "correct the wording or the sample",
-        )
+        raise InvalidWording("sample", f"the sample is rejected: {reading.why}", "correct the wording or the sample")
     said = fields(reading)
     for field, wanted in sample.items():
         found = said.get(field, reading.extra.get(field))
@@ -259,9 +238,7 @@ def _attack(wording: Wording, text: str) -> None:
         for forged in _forgeries(text):
             if _facts(wording, f"{text[:start]}{forged}{text[stop:]}") not in (None, whole):
                 raise InvalidWording(
-                    "text",
-                    f"text typed into {{{name}}} could imitate the receipt",
-                    "write more fixed text around it",
+                    "text", f"text typed into {{{name}}} could imitate the receipt", "write more fixed text around it"
                 )
 
 

@@ -104,19 +104,9 @@ def _common(one: str, other: str) -> str:
     one, other = one.removesuffix("{advert}"), other.removesuffix("{advert}")
     if one == other:
         return one
-    same = next(
-        (at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b),
-        min(len(one), len(other)),
-    )
+    same = next((at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
     # Go back to the end of the last complete sentence that both share.
-    cut = (
-        max(
-            one.rfind(". ", 0, same),
-            one.rfind("! ", 0, same),
-            same - 1 if one[same - 1 : same] in ".!" else -1,
-        )
-        + 1
-    )
+    cut = max(one.rfind(". ", 0, same), one.rfind("! ", 0, same), same - 1 if one[same - 1 : same] in ".!" else -1) + 1
     if cut <= 0 or "{" in one[cut:] or "{" in other[cut:]:
         where = one[max(0, same - 20) : same + 20]
         raise CannotPropose(

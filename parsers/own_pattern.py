@@ -27,9 +27,7 @@ _TELCO_ID: Final = r"(?P<telco_id>[A-Za-z0-9][A-Za-z0-9.\-]{4,23}[A-Za-z0-9])"
 _IDS: Final = {"mtn": r"(?P<telco_id>\d{9,15})", "telecel": r"(?P<telco_id>\d{10,18})"}
 _DATE: Final = r"(?P<date>\d{1,4}[\-/.]\d{1,2}[\-/.]\d{1,4})"
 _TIME: Final = r"(?P<time>\d{1,2}:\d\d(?::\d\d)?(?:\s?[AaPp][Mm])?)"
-_TOKEN: Final = re.compile(
-    r"\{(?P<field>[^{}]*)\}|(?P<bracket>[\[\]])|(?P<text>[^\[\]{}]+)|(?P<stray>[{}])"
-)
+_TOKEN: Final = re.compile(r"\{(?P<field>[^{}]*)\}|(?P<bracket>[\[\]])|(?P<text>[^\[\]{}]+)|(?P<stray>[{}])")
 
 
 class InvalidWording(Exception):  # a message for the operator, never a crash
@@ -48,9 +46,7 @@ def pattern_of(text: str, network: str) -> tuple[str, tuple[str, ...], list[str]
     """
     if len(text) > WORDING_CHARACTERS_MAX:
         raise InvalidWording(
-            "text",
-            f"longer than {WORDING_CHARACTERS_MAX} characters",
-            "leave the advert out: {advert}",
+            "text", f"longer than {WORDING_CHARACTERS_MAX} characters", "leave the advert out: {advert}"
         )
     tokens = list(_tokens(" ".join(text.split())))
     named = [value for kind, value, _ in tokens if kind == "field"]
@@ -58,16 +54,12 @@ def pattern_of(text: str, network: str) -> tuple[str, tuple[str, ...], list[str]
         if named.count(field) > 1:
             raise InvalidWording("text", f"{{{field}}} occurs twice", "name each field once")
     if sum(field in FREE_FIELDS for field in named) > FREE_MAX:
-        raise InvalidWording(
-            "text", f"more than {FREE_MAX} free fields", "write out what never changes"
-        )
+        raise InvalidWording("text", f"more than {FREE_MAX} free fields", "write out what never changes")
     _check_ends(tokens)
     guards = [
         guard
         for kind, value, optional in tokens
-        if kind == "text"
-        and not optional
-        and len(guard := value.strip(" .,;:-")) >= GUARD_CHARACTERS_MIN
+        if kind == "text" and not optional and len(guard := value.strip(" .,;:-")) >= GUARD_CHARACTERS_MIN
     ]
     if len(guards) < GUARDS_MIN:
         raise InvalidWording(
@@ -97,11 +89,7 @@ def pattern_of(text: str, network: str) -> tuple[str, tuple[str, ...], list[str]
             before = tokens[place - 1][1] if place else ""
             after = tokens[place + 1][1] if place + 1 < len(tokens) else ""
             # Free fields include the white space around them.
-            left = (
-                ""
-                if before in {"reference", "advert"}
-                else value[: len(value) - len(value.lstrip())]
-            )
+            left = "" if before in {"reference", "advert"} else value[: len(value) - len(value.lstrip())]
             right = "" if after in {"reference", "advert"} else value[len(value.rstrip()) :]
             words = " ".join(re.escape(word).replace("~", r"\x7e") for word in value.split())
             # A dash between spaces matches any dash, as in the built-in wordings.
@@ -118,9 +106,7 @@ def _tokens(text: str) -> Iterator[tuple[str, str, bool]]:
         if match["bracket"]:
             if (match["bracket"] == "[") == inside:
                 raise InvalidWording(
-                    "text",
-                    "brackets inside brackets, or a bracket without its partner",
-                    "close each [ with ]",
+                    "text", "brackets inside brackets, or a bracket without its partner", "close each [ with ]"
                 )
             inside = not inside
             yield "bracket", match["bracket"], True
@@ -129,13 +115,9 @@ def _tokens(text: str) -> Iterator[tuple[str, str, bool]]:
         else:
             field = match["field"]
             if field not in FIELD_NAMES:
-                raise InvalidWording(
-                    "text", f"unknown field {{{field}}}", f"use one of {', '.join(FIELD_NAMES)}"
-                )
+                raise InvalidWording("text", f"unknown field {{{field}}}", f"use one of {', '.join(FIELD_NAMES)}")
             if inside and field in FREE_FIELDS | set(REQUIRED_FIELDS):
-                raise InvalidWording(
-                    "text", f"{{{field}}} may not be in brackets", "write it without [ ]"
-                )
+                raise InvalidWording("text", f"{{{field}}} may not be in brackets", "write it without [ ]")
             yield "field", field, inside
     if inside:
         raise InvalidWording("text", "a [ without its ]", "close it")
@@ -150,20 +132,12 @@ def _check_ends(tokens: Sequence[tuple[str, str, bool]]) -> None:
         fixed = behind is not None and behind[0] == "text" and not behind[2]
         if value == "advert":
             if behind is not None:
-                raise InvalidWording(
-                    "text", "{advert} is the text after the receipt", "put it at the very end"
-                )
-        elif value in FREE_FIELDS and not (
-            fixed and behind and len(behind[1].strip()) >= BEHIND_FREE_MIN
-        ):
+                raise InvalidWording("text", "{advert} is the text after the receipt", "put it at the very end")
+        elif value in FREE_FIELDS and not (fixed and behind and len(behind[1].strip()) >= BEHIND_FREE_MIN):
             raise InvalidWording(
                 "text",
                 f"the end of {{{value}}} cannot be found",
                 f"write at least {BEHIND_FREE_MIN} fixed characters after it",
             )
         elif behind is None or behind[1] == "advert":
-            raise InvalidWording(
-                "text",
-                f"{{{value}}} at the end could be cut off",
-                "write the full stop after it too",
-            )
+            raise InvalidWording("text", f"{{{value}}} at the end could be cut off", "write the full stop after it too")

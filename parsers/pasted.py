@@ -26,8 +26,7 @@ _CODE_LABEL: Final = re.compile(
     r"(?:payment\s+|order\s+)?(?:code|ref|reference)\.?\s*[:#]\s*", re.ASCII | re.IGNORECASE
 )
 _PHONE_LABEL: Final = re.compile(
-    r"(?:phone|tel|telephone|mobile|momo|number)\.?\s*(?:no\.?|number)?\s*:\s*",
-    re.ASCII | re.IGNORECASE,
+    r"(?:phone|tel|telephone|mobile|momo|number)\.?\s*(?:no\.?|number)?\s*:\s*", re.ASCII | re.IGNORECASE
 )
 _JOINT: Final = re.compile(r"[\s.-]+")
 _GROUPED: Final = re.compile(r"(?<![\d.,])\d{1,3}(?:,\d{3})+(?![\d,])", re.ASCII)

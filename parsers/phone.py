@@ -13,9 +13,7 @@ from parsers.pasted import plain_phone
 TEXT_CHARACTERS_MAX: Final = 40
 
 # 020 023 024 026 027 050 053 054 055 056 057 059 of the national plan; only a part of 025 and 059 is assigned.
-_GHANA_MOBILE: Final = re.compile(
-    r"(?:\+?233|0)((?:2[03467]|5[034567])[0-9]{7}|59[1-9][0-9]{6})", re.ASCII
-)
+_GHANA_MOBILE: Final = re.compile(r"(?:\+?233|0)((?:2[03467]|5[034567])[0-9]{7}|59[1-9][0-9]{6})", re.ASCII)
 
 NETWORK_NAMES: Final = {"mtn": "MTN", "telecel": "Telecel", "at": "AT"}
 """Display names of the networks."""

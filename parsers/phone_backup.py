@@ -143,9 +143,7 @@ def _of_csv(pieces: Iterator[str], zone: tzinfo) -> Iterator[BackupMessage]:
     lines = _lines(pieces)
     first = next(lines, "")
     if "\ufffd" in first:
-        raise BackupError(
-            "it is not text (UTF-8)"
-        )  # a picture, a spreadsheet: the names of columns are whole
+        raise BackupError("it is not text (UTF-8)")  # a picture, a spreadsheet: the names of columns are whole
     delimiter = max(",;\t", key=first.count)
     records = records_of(chain([first], lines), delimiter)
     begin, header, why = next(records, (1, list[str](), ""))

@@ -18,24 +18,14 @@ from typing import Any, Final
 from parsers.money import Money, read_money, render
 from parsers.phone import read_phone
 from parsers.providers import EVERY_PROVIDER, PROVIDERS, WORDINGS, Provider
-from parsers.reading import (
-    Kind,
-    NotPayment,
-    Payment,
-    Reading,
-    Reversal,
-    Unreadable,
-    fields,
-    has_real_date,
-)
+from parsers.reading import Kind, NotPayment, Payment, Reading, Reversal, Unreadable, fields, has_real_date
 from parsers.times import read_local, read_printed
 from parsers.wording import MARKED, NAME_CHARACTERS_MAX, TEXT_CHARACTERS_MAX, Groups, Wording
 
 # A network advertises under the name that its receipts have. An unread message explains a gap in the balance chain, so
 # each advert would excuse a forgery after it; a text that asks for something and has no word about a wallet is an advert.
 _ASKS: Final = re.compile(
-    r"https?://|\bwww\.|\*\d{3,4}(?:\*\d{1,4}){0,6}\#|\bT\s?&\s?Cs?\b|\bT(?:erm)?s and C",
-    re.ASCII | re.IGNORECASE,
+    r"https?://|\bwww\.|\*\d{3,4}(?:\*\d{1,4}){0,6}\#|\bT\s?&\s?Cs?\b|\bT(?:erm)?s and C", re.ASCII | re.IGNORECASE
 )
 _OF_MONEY: Final = re.compile(
     r"\bbal(?:ance)?\b|\b(?:id|no|ref|reference|txn)\s{0,3}[:.#]|confirm|receiv|credit|debit|deduct|deposited|transferred|"
@@ -62,29 +52,20 @@ UNKNOWN: Final = "no known wording"
 ADVERT: Final = "advert"
 """The wording name of an advert; there is no such wording."""
 _NETWORKS_OF_SENDER: Final = {
-    sender: (provider.network,)
-    for provider in EVERY_PROVIDER.values()
-    for sender in provider.senders
+    sender: (provider.network,) for provider in EVERY_PROVIDER.values() for sender in provider.senders
 }
 # Only the networks that a shop can have a number at: `is_advert` knows the language of their adverts.
 _NETWORK_OF_OWN_SENDER: Final = {
     sender: provider.network for provider in PROVIDERS.values() for sender in provider.senders
 }
-_NAMES: Final = {
-    name: provider.name
-    for provider in PROVIDERS.values()
-    for name in (provider.name, *provider.aliases)
-}
+_NAMES: Final = {name: provider.name for provider in PROVIDERS.values() for name in (provider.name, *provider.aliases)}
 _PROVIDER_OF_NETWORK: Final = {provider.network: provider.name for provider in PROVIDERS.values()}
-_NETWORK_OF_PLMN: Final = {
-    plmn: provider.network for provider in PROVIDERS.values() for plmn in provider.plmns
-}
+_NETWORK_OF_PLMN: Final = {plmn: provider.network for provider in PROVIDERS.values() for plmn in provider.plmns}
 _EVERY_NETWORK: Final = tuple(WORDINGS)
 _BLANK: Final = " \t\n\r\f\v"
 """The white space of the patterns; `str.strip` would remove more and could leave a field empty."""
 _ID_AGAIN: Final = re.compile(
-    r"\b(?:trans(?:action)?\.?|txn|t)\s{0,16}id\s{0,16}:\s{0,16}(?:\S{0,30}\d|\Z)",
-    re.ASCII | re.IGNORECASE,
+    r"\b(?:trans(?:action)?\.?|txn|t)\s{0,16}id\s{0,16}:\s{0,16}(?:\S{0,30}\d|\Z)", re.ASCII | re.IGNORECASE
 )
 _MOVED: Final = (
     r"\b(?:for|of|received|refunded|sent|send|paid|transferred)\s{1,16}"
@@ -111,17 +92,13 @@ _HIDDEN: Final = "\0"
 _MONEYS: Final = ("amount", "balance", "fee", "available_balance")
 _RECEIVED: Final = frozenset({Kind.PAYMENT_RECEIVED, Kind.MERCHANT_PAYMENT, Kind.CASH_IN})
 _PLAIN: Final = {
-    **dict.fromkeys(
-        (0x00A0, 0x1680, *range(0x2000, 0x200E), 0x202F, 0x205F, 0x2060, 0x3000, 0xFEFF), " "
-    ),
+    **dict.fromkeys((0x00A0, 0x1680, *range(0x2000, 0x200E), 0x202F, 0x205F, 0x2060, 0x3000, 0xFEFF), " "),
     **dict.fromkeys((0x2010, 0x2011, 0x2012, 0x2212), "-"),
 }
 """Code points of the spaces and hyphens in UCS-2 texts and pasted texts, with their ASCII replacement."""
 
 
-def read(
-    sender: str | None, body: str, *, network: str | None = None, own: Iterable[Wording] = ()
-) -> Reading:
+def read(sender: str | None, body: str, *, network: str | None = None, own: Iterable[Wording] = ()) -> Reading:
     """Read a message. Never raises for any text.
 
     The sender only chooses the wordings to try; the caller decides whether the sender is trusted.
@@ -225,9 +202,7 @@ def read_with(wording: Wording, text: str, squeezed: str) -> Reading | None:
         return None
     found = _groups(match, text)
     if _ID_AGAIN.search(found.get("advert", "")):
-        return Unreadable(
-            f"{wording.name}: the text after the receipt contains a transaction ID again"
-        )
+        return Unreadable(f"{wording.name}: the text after the receipt contains a transaction ID again")
     why = _doubt(wording, match, found)
     if why is not None:
         return Unreadable(f"{wording.name}: {why}", perhaps=tuple(_perhaps(wording, match)))
@@ -248,7 +223,7 @@ def _groups(match: re.Match[str], text: str) -> Groups:
     return found
 
 
-def _perhaps(wording: Wording, match: re.Match[str] | None) -> Iterator[NotPayment | Payment | Reversal]:  # fmt: skip
+def _perhaps(wording: Wording, match: re.Match[str] | None) -> Iterator[NotPayment | Payment | Reversal]:
     """Yield what a text says if the name ends at its first balance, at its second, and so on."""
     assert match is not None, "it has this form"
     text = hidden = match.string

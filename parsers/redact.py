@@ -25,10 +25,8 @@ _PRINTED: Final = re.compile(r"\(\?P<\w+>|\\[A-Za-z]|\[[^\]]{3,}\]|\{\d+(?:,\d*)
 _EITHER_CASE: Final = re.compile(r"\[(\w)\w\]")
 _WORD: Final = re.compile(r"[^\W\d_]{2,}")
 _FILLED: Final = frozenset(
-    {
-        "payer_name", "payee_name", "agent", "reference", "rest", "payer_account", "till", "token", "payer_name_first",
-    }
-)  # fmt: skip
+    {"payer_name", "payee_name", "agent", "reference", "rest", "payer_account", "till", "token", "payer_name_first"}
+)
 """Fields that people fill, or that contain their names."""
 _OF_NETWORK: Final = frozenset({"MTN BUNDLE", "MTN AIRTIME", "Other Networks"})
 """Values of these fields that are not names of people."""
@@ -56,10 +54,7 @@ def redact(text: str, key: bytes, *, sender: str | None = None) -> str:
     numbers = set(re.findall(r"\d{2,}", text))
     out, end = [], 0
     for start, stop, piece in _pieces(
-        text,
-        key,
-        (filled, {"from", "PUSH", *via.split()} if via or "PUSH" in text else set()),
-        numbers,
+        text, key, (filled, {"from", "PUSH", *via.split()} if via or "PUSH" in text else set()), numbers
     ):
         out += [text[end:start], piece]
         end = stop
@@ -77,12 +72,7 @@ def _pieces(
     def free(start: int, stop: int) -> bool:
         return all(stop <= a or start >= b for a, b in taken)
 
-    for pattern, instead in (
-        (_USSD, _same),
-        (_DATED_ID, _dated_id),
-        (_DATE, _date),
-        (_CLOCK, _clock),
-    ):
+    for pattern, instead in ((_USSD, _same), (_DATED_ID, _dated_id), (_DATE, _date), (_CLOCK, _clock)):
         for match in pattern.finditer(text):
             if not free(*match.span()):
                 continue
@@ -141,9 +131,7 @@ def _vocabulary() -> frozenset[str]:
 
 
 def _stream(piece: str, key: bytes) -> bytes:
-    return hmac.digest(key, piece.encode("utf-8", "surrogatepass"), hashlib.sha256) * (
-        1 + len(piece) // 32
-    )
+    return hmac.digest(key, piece.encode("utf-8", "surrogatepass"), hashlib.sha256) * (1 + len(piece) // 32)
 
 
 def _digits(piece: str, key: bytes, numbers: set[str]) -> str:
@@ -169,9 +157,7 @@ def _letters(piece: str, key: bytes) -> str:
     new = "".join(
         character
         if character in "'\u2019"
-        else (string.ascii_uppercase if character.isupper() else string.ascii_lowercase)[
-            stream[place] % 26
-        ]
+        else (string.ascii_uppercase if character.isupper() else string.ascii_lowercase)[stream[place] % 26]
         for place, character in enumerate(piece)
     )
     if new.casefold() == piece.casefold():

@@ -27,7 +27,7 @@ _NAMES: Final[Mapping[str, tuple[str, ...]]] = {
     "before": ("balbefore", "balancebefore", "openingbalance"),
     "after": ("balafter", "balanceafter", "balance", "runningbalance"),
     "status": ("transactionstatus", "status"),
-}  # fmt: skip
+}
 """Column names by field, lower case, only letters and digits; the first name that is present is used."""
 _DONE: Final = ("", "completed", "complete", "success", "successful", "succeeded", "ok")
 _FORMS: Final = (
@@ -143,12 +143,7 @@ def read_statement(
     start, columns = best
     header = tuple(table[start]) if table else ()
     missing = tuple(
-        name
-        for name, ok in (
-            ("id", "id" in columns),
-            ("amount", {"amount", "paid_in"} & columns.keys()),
-        )
-        if not ok
+        name for name, ok in (("id", "id" in columns), ("amount", {"amount", "paid_in"} & columns.keys())) if not ok
     )
     if missing:
         return Statement((), {}, missing=missing, header=header)
@@ -167,9 +162,7 @@ def read_statement(
         else:
             unread.append(number)
     names = {name: header[at].strip() for name, at in columns.items()}
-    return Statement(
-        tuple(entries), names, out, tuple(unread), header=header, closing=_closing(done, currency)
-    )
+    return Statement(tuple(entries), names, out, tuple(unread), header=header, closing=_closing(done, currency))
 
 
 def _closing(rows: Sequence[Mapping[str, str]], currency: str) -> Closing | None:

@@ -23,7 +23,7 @@ WRONG: Final = {
     "formulas": "the file has formulas, which anybody can have written: download the statement again, or save it as CSV",
     "sheets": "the file has more than one sheet with content: keep the one with the payments, or save it as CSV",
     "broken": "the Excel file is damaged: download it again, or save it as CSV",
-}  # fmt: skip
+}
 """Why a file is refused, in a sentence with what to do."""
 
 

@@ -92,8 +92,7 @@ def complete_code(before: str, after: str) -> str | None:
         return None
     weight, prime = _WEIGHTS[len(before)], len(ALPHABET)
     rest = _weighted_sum(before) + sum(
-        one * _VALUES[character]
-        for one, character in zip(_WEIGHTS[len(before) + 1 :], after, strict=True)
+        one * _VALUES[character] for one, character in zip(_WEIGHTS[len(before) + 1 :], after, strict=True)
     )
     code = before + ALPHABET[-rest * pow(weight, -1, prime) % prime] + after
     return code if _letters(code) >= LETTERS_MIN else None

@@ -15,27 +15,11 @@ _ISO: Final = re.compile(
     re.ASCII,
 )
 
-_DAY: Final = re.compile(
-    r"(\d{4}|\d{1,2})[/.\- ](\d{1,2}|[A-Za-z]{3,9})[/.\- ](\d{4}|\d{1,2})", re.ASCII
-)
+_DAY: Final = re.compile(r"(\d{4}|\d{1,2})[/.\- ](\d{1,2}|[A-Za-z]{3,9})[/.\- ](\d{4}|\d{1,2})", re.ASCII)
 _CLOCK: Final = re.compile(
-    r"(?P<hour>\d{1,2}):(?P<minute>\d\d)(?::(?P<second>\d\d))?(?:\s{0,3}(?P<half>[aApP])\.?[mM]\.?)?",
-    re.ASCII,
+    r"(?P<hour>\d{1,2}):(?P<minute>\d\d)(?::(?P<second>\d\d))?(?:\s{0,3}(?P<half>[aApP])\.?[mM]\.?)?", re.ASCII
 )
-_MONTHS: Final = (
-    "jan",
-    "feb",
-    "mar",
-    "apr",
-    "may",
-    "jun",
-    "jul",
-    "aug",
-    "sep",
-    "oct",
-    "nov",
-    "dec",
-)
+_MONTHS: Final = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 
 
 def read_printed(text: str) -> datetime | None:
@@ -89,9 +73,7 @@ def _read_day(text: str, order: str) -> tuple[int, int, int] | None:
         return None
     parts = dict(zip("ymd" if len(match[1]) == 4 else order, match.groups(), strict=True))
     try:
-        month = (
-            int(parts["m"]) if parts["m"].isdigit() else _MONTHS.index(parts["m"][:3].lower()) + 1
-        )
+        month = int(parts["m"]) if parts["m"].isdigit() else _MONTHS.index(parts["m"][:3].lower()) + 1
         year = int(parts["y"])
         when = datetime(year + 2000 if year < 100 else year, month, int(parts["d"]))  # noqa: DTZ001 - a day
     except ValueError:
@@ -113,9 +95,7 @@ def read_iso(text: str) -> int | None:
     seconds = match["time"] if len(match["time"]) == 8 else f"{match['time']}:00"
     try:
         # Convert to UTC here: a time that is outside the calendar in UTC could not be rendered.
-        return to_us(
-            datetime.fromisoformat(f"{match['date']}T{seconds}.{part}{zone}").astimezone(UTC)
-        )
+        return to_us(datetime.fromisoformat(f"{match['date']}T{seconds}.{part}{zone}").astimezone(UTC))
     except (ValueError, OverflowError):
         return None
 

@@ -30,9 +30,7 @@ Groups = dict[str, str]
 CEDI: Final = r"(?:[Gg][Hh][SsCc₵¢]|[₵¢])"
 """The ways receipts write Ghana's currency: every mark of `parsers.money.MARKS`."""
 _NUMBER: Final = r"\d[\d,]{0,15}"
-MARKED: Final = (
-    rf"(?:{CEDI}\s{{0,3}}){{1,2}}{_NUMBER}(?:\.\d{{1,8}})?|{_NUMBER}(?:\.\d{{1,8}})?\s{{0,3}}{CEDI}"
-)
+MARKED: Final = rf"(?:{CEDI}\s{{0,3}}){{1,2}}{_NUMBER}(?:\.\d{{1,8}})?|{_NUMBER}(?:\.\d{{1,8}})?\s{{0,3}}{CEDI}"
 # Receipts print balances with decimals; a balance without them means that the message was cut off inside it.
 _WITH_DECIMALS: Final = rf"(?:{CEDI}\s{{0,3}}){{1,2}}{_NUMBER}\.\d\d|{_NUMBER}\.\d\d\s{{0,3}}{CEDI}"
 _BARE: Final = rf"(?:{CEDI}\s{{0,3}})?{_NUMBER}(?:\.\d{{1,8}})?"
@@ -50,9 +48,7 @@ PAYER_NAME: Final = r"(?P<payer_name>\S.{0,175}?)"
 PAYER_PHONE: Final = r"(?P<payer_phone>\+?\d{9,15})"
 PAYEE_NAME: Final = r"(?P<payee_name>\S.{0,175}?)"
 PAYEE_PHONE: Final = r"(?P<payee_phone>\+?\d{9,15})"
-FEE_AND_LEVY: Final = (
-    rf"(?: (?i:fee)(?: charged)?~:?~{_BARE}[.,])?(?: (?i:e-?levy)(?: charged?)?~:?~{_BARE}[.,])?"
-)
+FEE_AND_LEVY: Final = rf"(?: (?i:fee)(?: charged)?~:?~{_BARE}[.,])?(?: (?i:e-?levy)(?: charged?)?~:?~{_BARE}[.,])?"
 """Clauses that networks add between the fixed part and the advert, and remove again."""
 VIA: Final = r"(?P<via_network>[A-Z][\w&.\s\-]{1,40}?)"
 """The name of another network or bank."""
@@ -102,9 +98,7 @@ class Wording:
     own_account: str = ""
 
 
-_PAYER_AGAIN: Final = re.compile(
-    r"\d{9,15}\)?.{0,60}?\.\s{0,16}Ref(?:erence)?\s{0,16}:", re.ASCII | re.DOTALL
-)
+_PAYER_AGAIN: Final = re.compile(r"\d{9,15}\)?.{0,60}?\.\s{0,16}Ref(?:erence)?\s{0,16}:", re.ASCII | re.DOTALL)
 
 
 def check_one_payer(found: Groups) -> str | None:

@@ -55,22 +55,16 @@ class LoginBody(Struct, frozen=True):
 
     password: Password
     totp: Annotated[
-        str | None,
-        sample("492039", "the code of the second factor, if the owner has one"),
-        marked(read="secret"),
+        str | None, sample("492039", "the code of the second factor, if the owner has one"), marked(read="secret")
     ] = None
 
 
 class PasswordChange(Struct, frozen=True):
     """The old password and the new one."""
 
-    current_password: Annotated[
-        str, sample("correct horse battery", "the current password"), marked(read="secret")
-    ]
+    current_password: Annotated[str, sample("correct horse battery", "the current password"), marked(read="secret")]
     password: Annotated[
-        str,
-        sample("staple the correct horse", "the new password, at least 8 characters"),
-        marked(read="secret"),
+        str, sample("staple the correct horse", "the new password, at least 8 characters"), marked(read="secret")
     ]
 
 
@@ -144,14 +138,11 @@ class KeyBody(Struct, frozen=True):
     """A new key; a publishable one gets the scope `transactions:initialize` only."""
 
     name: Annotated[
-        str,
-        sample("web shop", "a name for people"),
-        Meta(min_length=1, max_length=KEY_NAME_CHARACTERS_MAX),
+        str, sample("web shop", "a name for people"), Meta(min_length=1, max_length=KEY_NAME_CHARACTERS_MAX)
     ]
     mode: Annotated[Mode, sample("live", "live money or the sandbox; default `live`")] = Mode.LIVE
     kind: Annotated[
-        KeyKind,
-        sample("secret", "a publishable key can only initialize transactions; default `secret`"),
+        KeyKind, sample("secret", "a publishable key can only initialize transactions; default `secret`")
     ] = KeyKind.SECRET
     scopes: (
         Annotated[
@@ -162,18 +153,12 @@ class KeyBody(Struct, frozen=True):
         | None
     ) = None
     expires_at: Annotated[
-        int | None,
-        sample("2027-12-31T23:59:59Z", "the expiry; default: never"),
-        marked(read="time"),
+        int | None, sample("2027-12-31T23:59:59Z", "the expiry; default: never"), marked(read="time")
     ] = None
-    expires_in_days: (
-        Annotated[int, sample(365, "the expiry in days from now"), Meta(ge=1, le=DAYS_MAX)] | None
-    ) = None
+    expires_in_days: Annotated[int, sample(365, "the expiry in days from now"), Meta(ge=1, le=DAYS_MAX)] | None = None
 
     @staticmethod
-    def check(
-        given: Mapping[str, Any], body: Mapping[str, Any], fail: Callable[[str, str, str], Any]
-    ) -> None:
+    def check(given: Mapping[str, Any], body: Mapping[str, Any], fail: Callable[[str, str, str], Any]) -> None:
         """Refuse scopes of a publishable key, and two expiries."""
         if given.get("kind") is KeyKind.PUBLISHABLE and body.get("scopes") is not None:
             fail("scopes", "invalid", "a publishable key can only initialize transactions")
@@ -200,10 +185,7 @@ class KeyBody(Struct, frozen=True):
 
 @described(
     "Create a key",
-    answer(
-        ApiKeyAnswer,
-        key=Annotated[str, sample("svc_live_sk_...", "the key itself, shown only once")],
-    ),
+    answer(ApiKeyAnswer, key=Annotated[str, sample("svc_live_sk_...", "the key itself, shown only once")]),
     status=201,
     reads=KeyBody,
     errors="SESSION_REQUIRED",
@@ -223,9 +205,7 @@ async def create_key(call: Call) -> Reply:
     asked_for, warnings = read(KeyBody, body)
     new = asked_for.new_key(call.env.clock.now_us())
     keep = _keep(asked, warnings)
-    return await once(
-        call, keep, lambda: keys.create(call.env, call.caller, new, keep=keep), NO_STORE
-    )
+    return await once(call, keep, lambda: keys.create(call.env, call.caller, new, keep=keep), NO_STORE)
 
 
 def _keep(asked: Idempotency | None, warnings: list[str]) -> Keep[keys.MadeKey]:
@@ -234,9 +214,7 @@ def _keep(asked: Idempotency | None, warnings: list[str]) -> Keep[keys.MadeKey]:
     def render(made: keys.MadeKey) -> HttpAnswer:
         previous = None if made.previous is None else ApiKeyAnswer.of(made.previous, made.at)
         top = {"key": made.text} | ({} if previous is None else {"previous": previous})
-        return HttpAnswer(
-            201, success(ApiKeyAnswer.of(made.row, made.at), warnings_meta(warnings), **top)
-        )
+        return HttpAnswer(201, success(ApiKeyAnswer.of(made.row, made.at), warnings_meta(warnings), **top))
 
     return Keep(asked, render)
 
@@ -249,11 +227,7 @@ async def list_keys(call: Call) -> Reply:
     return ok([_shape(call, row) for row in rows])
 
 
-@described(
-    "Get a key",
-    answer(ApiKeyAnswer),
-    errors="SESSION_REQUIRED KEY_NOT_FOUND",
-)
+@described("Get a key", answer(ApiKeyAnswer), errors="SESSION_REQUIRED KEY_NOT_FOUND")
 async def get_key(call: Call) -> Reply:
     """Return one key."""
     needs_operator(call.caller)
@@ -300,24 +274,16 @@ async def rotate_key(call: Call) -> Reply:
     return await once(
         call,
         keep,
-        lambda: keys.rotate(
-            call.env, call.caller, key_id, asked_for.overlap_hours * HOUR_US, keep=keep
-        ),
+        lambda: keys.rotate(call.env, call.caller, key_id, asked_for.overlap_hours * HOUR_US, keep=keep),
         NO_STORE,
     )
 
 
-@described(
-    "Revoke a key",
-    answer(ApiKeyAnswer),
-    errors="SESSION_REQUIRED KEY_NOT_FOUND",
-)
+@described("Revoke a key", answer(ApiKeyAnswer), errors="SESSION_REQUIRED KEY_NOT_FOUND")
 async def revoke_key(call: Call) -> Reply:
     """Revoke a key at once. It stays in the list; a second call changes nothing."""
     needs_operator(call.caller)
-    return ok(
-        _shape(call, await keys.revoke(call.env, call.caller, call.uuid(ErrorCode.KEY_NOT_FOUND)))
-    )
+    return ok(_shape(call, await keys.revoke(call.env, call.caller, call.uuid(ErrorCode.KEY_NOT_FOUND))))
 
 
 def _shape(call: Call, row: ApiKey) -> ApiKeyAnswer:
@@ -334,9 +300,7 @@ async def list_users(call: Call) -> Reply:
     now = call.env.clock.now_us()
 
     def read(reader: Reader) -> list[Json]:
-        return [
-            user_json(user, users.sessions_of(reader, user.id), now) for user in users.known(reader)
-        ]
+        return [user_json(user, users.sessions_of(reader, user.id), now) for user in users.known(reader)]
 
     return ok(await call.env.store.read(read))
 
@@ -407,9 +371,7 @@ async def make_link(call: Call) -> Reply:
     needs_owner(call.caller)
     asked, env = await call.body(LinkBody, optional=True), call.env
     if not env.http_address:
-        raise Refusal(
-            ErrorCode.NO_CHECKOUT_PAGE, "No page is served: HTTP is off.", reason="http_off"
-        )
+        raise Refusal(ErrorCode.NO_CHECKOUT_PAGE, "No page is served: HTTP is off.", reason="http_off")
     token = await browser.make_link(env, call.caller, asked.user, anywhere=asked.anywhere)
     scheme = "https" if env.config.http.tls_cert else "http"
     link = f"{scheme}://{env.http_address}/dash/enter?link={token}"

@@ -57,12 +57,7 @@ class ReportQuery(Struct, frozen=True):
 
     limit: Annotated[int, page_size(REPORT_LIMIT_MAX)] = REPORT_LIMIT
     offset: Offset = 0
-    by: (
-        Literal[
-            "hour", "day", "week", "month", "weekday", "hour_of_day", "network", "maker", "payer"
-        ]
-        | None
-    ) = None
+    by: Literal["hour", "day", "week", "month", "weekday", "hour_of_day", "network", "maker", "payer"] | None = None
     recent: Annotated[int, page_size(RECENT_MAX, low=0)] = 0
     mode: Mode = Mode.LIVE
     branch: Annotated[str, Meta(max_length=40)] | None = None
@@ -71,9 +66,7 @@ class ReportQuery(Struct, frozen=True):
     until: _Time | None = field(name="to", default=None)
 
     @staticmethod
-    def check(
-        _given: object, query: Mapping[str, str], fail: Callable[[str, str, str], Any]
-    ) -> None:
+    def check(_given: object, query: Mapping[str, str], fail: Callable[[str, str, str], Any]) -> None:
         """Ask for both ends of a time."""
         for there, other in (("from", "to"), ("to", "from")):
             if query.get(there) and not query.get(other):
@@ -102,9 +95,7 @@ async def get_report(call: Call) -> Reply:
         found = read_sheet(reader, period, owner)
         rows = read_rows(reader, period, zone, by, limit=limit, offset=offset) if by else None
         found["rows"] = rows
-        newest = payment_list.listed(
-            reader, PaymentFilter(mode, branch=branch), limit=asked.recent
-        )[0]
+        newest = payment_list.listed(reader, PaymentFilter(mode, branch=branch), limit=asked.recent)[0]
         found["recent"] = [_recent(one, call.env.times().lower_bound_us) for one in newest]
         return found
 
@@ -156,9 +147,7 @@ async def close_shift(call: Call) -> Reply:
 async def _shift(call: Call, number: str) -> Reply:
     now = call.env.clock.now_us()
     return ok(
-        await call.env.store.read(
-            lambda reader: shifts.sheet(reader, shifts.shown(reader, call.caller, number), now)
-        )
+        await call.env.store.read(lambda reader: shifts.sheet(reader, shifts.shown(reader, call.caller, number), now))
     )
 
 
@@ -250,10 +239,7 @@ async def compare(call: Call) -> Reply:
     line, note, asked = body.line, body.note, body.entries
     noted = False
     if note is not None:
-        facts = {
-            "line": line,
-            **{name: note.get(name) for name in _COUNTS if isinstance(note.get(name), int)},
-        }
+        facts = {"line": line, **{name: note.get(name) for name in _COUNTS if isinstance(note.get(name), int)}}
         noted = await note_statement(call.env, call.caller, str(note["sha256"]), facts)
     found = await call.env.store.read(lambda reader: compared(reader, asked, line)) if asked else []
     return ok({"entries": found, "noted": noted})
@@ -304,9 +290,7 @@ async def export(call: Call) -> Reply:
     # The journal has live and sandbox beside each other: it has no sums.
     mode = asked.mode or (None if what == "audit" else Mode.LIVE)
     wanted = ExportedPart(
-        TablePage(after, since, until, limit + 1, mode=mode),
-        call.env.times().lower_bound_us,
-        show_body,
+        TablePage(after, since, until, limit + 1, mode=mode), call.env.times().lower_bound_us, show_body
     )
     if not after or show_body:
         facts = {"what": what, "after": after, "show_body": show_body}

@@ -24,13 +24,7 @@ from daemon.flows.branches import hub
 from daemon.flows.branches import join as join_flow
 from daemon.flows.branches import sync as sync_flow
 from daemon.flows.branches.sync import SyncAnswer
-from daemon.sender.hub_client import (
-    PIN_CHARACTERS,
-    HubClient,
-    HubRefusalError,
-    HubUnreachableError,
-    address_fault,
-)
+from daemon.sender.hub_client import PIN_CHARACTERS, HubClient, HubRefusalError, HubUnreachableError, address_fault
 from daemon.store.branches import branches, feed
 from daemon.wire import ErrorCode, Path
 
@@ -102,9 +96,7 @@ async def _hold(call: Call, request: SyncRequest, answer: SyncAnswer) -> SyncAns
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(HELD_S):
                 while not (answer.commands or any(end.done() for end in ends)):
-                    answer = await sync_flow.look_for_commands(
-                        call.env, call.caller.key_id, request, answer
-                    )
+                    answer = await sync_flow.look_for_commands(call.env, call.caller.key_id, request, answer)
                     if answer.commands:
                         break
                     waiting = asyncio.create_task(changed.wait())
@@ -163,11 +155,7 @@ class SettingOfHub(Struct, frozen=True, forbid_unknown_fields=True):
     value: _Line
 
 
-_BODIES: Final[dict[str, type[Struct]]] = {
-    "send_sms": SmsOfHub,
-    "forget_payer": PayerOfHub,
-    "settings": SettingOfHub,
-}
+_BODIES: Final[dict[str, type[Struct]]] = {"send_sms": SmsOfHub, "forget_payer": PayerOfHub, "settings": SettingOfHub}
 """The body of each command."""
 
 
@@ -214,9 +202,7 @@ async def invite(call: Call) -> Reply:
     told = dict[str, Any]()
     if asked.distrust_since is not None:
         told = await hub.distrust(call.env, call.caller, asked.name, asked.distrust_since)
-    made = await hub.invite(
-        call.env, call.caller, asked.name, asked.decides, pin, valid_s=asked.valid_s
-    )
+    made = await hub.invite(call.env, call.caller, asked.name, asked.decides, pin, valid_s=asked.valid_s)
     reply = ok({**made, **told, "url": call.env.public_base_url})
     return Reply(reply.status, reply.body, (NO_STORE,))
 
@@ -259,9 +245,7 @@ class Command(Struct, frozen=True):
     body: dict[str, Any]
 
     @staticmethod
-    def check(
-        given: Mapping[str, Any], _body: object, fail: Callable[[str, str, str], Any]
-    ) -> None:
+    def check(given: Mapping[str, Any], _body: object, fail: Callable[[str, str, str], Any]) -> None:
         """Read the body of this kind of command."""
         if "kind" in given and "body" in given:
             try:
@@ -328,9 +312,7 @@ async def join(call: Call) -> Reply:
 
     with _hub_errors():
         async with connect("") as guest:
-            done = await join_flow.join(
-                env, call.caller, invitation, guest, connect, dry_run=asked.dry_run
-            )
+            done = await join_flow.join(env, call.caller, invitation, guest, connect, dry_run=asked.dry_run)
     return ok(done)
 
 
@@ -368,9 +350,7 @@ async def restore(call: Call) -> Reply:
         async with contextlib.aclosing(client):
             if asked.dry_run:
                 return ok(await join_flow.unknown(call.env, client))
-            done = await join_flow.restore(
-                call.env, call.caller, client, take_unknown=asked.take_unknown
-            )
+            done = await join_flow.restore(call.env, call.caller, client, take_unknown=asked.take_unknown)
     return ok(done)
 
 

@@ -16,11 +16,7 @@ from daemon.core import json_values
 from daemon.core.errors import Refusal
 from daemon.core.inputs import HttpAnswer, Idempotency
 from daemon.core.json_values import Json, timestamp, timestamp_or_none, warnings_meta
-from daemon.core.messages.message_json import (
-    MessageAnswer,
-    MessageInFullAnswer,
-    RepeatedMessageAnswer,
-)
+from daemon.core.messages.message_json import MessageAnswer, MessageInFullAnswer, RepeatedMessageAnswer
 from daemon.core.payments.review_json import ApprovedPayerAnswer, ReviewAnswer
 from daemon.core.payments.transaction_json import TransactionAnswer
 from daemon.core.reading import Wrong, read, read_uuid
@@ -29,12 +25,7 @@ from daemon.flows.access import users
 from daemon.flows.books.audit import note_shown
 from daemon.flows.messages import ingest, overdue
 from daemon.flows.messages.import_file import BATCH, FileMessage, import_messages
-from daemon.flows.messages.simulate import (
-    SimulatedSms,
-    SimulateRequest,
-    received_message_id,
-    simulate_sms,
-)
+from daemon.flows.messages.simulate import SimulatedSms, SimulateRequest, received_message_id, simulate_sms
 from daemon.runtime.own_wordings import OwnWordings
 from daemon.steps.intake import Ingested
 from daemon.store import idempotency
@@ -74,9 +65,7 @@ class MessagesQuery(Struct, frozen=True):
     offset: Offset = 0
     state: MessageState | None = None
     line: Annotated[str, marked(read="any", then=_line)] | None = None
-    sender: Annotated[str, Meta(max_length=SENDER_CHARACTERS_MAX), marked(then=_sender)] | None = (
-        None
-    )
+    sender: Annotated[str, Meta(max_length=SENDER_CHARACTERS_MAX), marked(then=_sender)] | None = None
     since: Annotated[int, marked(read="time")] | None = None
     show_body: bool = False
 
@@ -93,15 +82,9 @@ async def list_messages(call: Call) -> Reply:
     asked = query.read(MessagesQuery)
     limit, offset, show_body = asked.limit, asked.offset, asked.show_body
     wanted = messages.MessageFilter(
-        state=asked.state,
-        line=asked.line,
-        sender=asked.sender,
-        since=asked.since,
-        mode=call.caller.mode,
+        state=asked.state, line=asked.line, sender=asked.sender, since=asked.since, mode=call.caller.mode
     )
-    found, total = await call.env.store.read(
-        lambda reader: messages.page(reader, wanted, limit=limit, offset=offset)
-    )
+    found, total = await call.env.store.read(lambda reader: messages.page(reader, wanted, limit=limit, offset=offset))
     if show_body and found:
         facts = {
             "count": len(found),
@@ -188,17 +171,9 @@ async def import_batch(call: Call) -> Reply:
     needs_owner(call.caller)
     asked = await call.body(ImportBody)
     taken = await import_messages(
-        call.env,
-        call.caller,
-        asked.line,
-        asked.messages,
-        dry_run=asked.dry_run,
-        pasted=asked.pasted,
+        call.env, call.caller, asked.line, asked.messages, dry_run=asked.dry_run, pasted=asked.pasted
     )
-    found = [
-        {"fate": one.fate, "state": one.state, "id": one.message_id, "why": one.why or None}
-        for one in taken
-    ]
+    found = [{"fate": one.fate, "state": one.state, "id": one.message_id, "why": one.why or None} for one in taken]
     return ok({"messages": found, "dry_run": asked.dry_run})
 
 
@@ -232,17 +207,11 @@ class ApprovedPayersQuery(Struct, frozen=True):
 
     limit: Annotated[int, page_size(PAYERS_LIMIT_MAX)] = PAYERS_LIMIT
     offset: Offset = 0
-    phone_number: Annotated[
-        str | None, sample("0241234567", "only this payer's number"), marked(read="phone")
-    ] = None
-    state: Annotated[
-        Literal["approved", "all"] | None, sample("all", "`all` includes decided or revoked ones")
-    ] = None
+    phone_number: Annotated[str | None, sample("0241234567", "only this payer's number"), marked(read="phone")] = None
+    state: Annotated[Literal["approved", "all"] | None, sample("all", "`all` includes decided or revoked ones")] = None
 
 
-@described(
-    "List approved payers", answer(list[ApprovedPayerAnswer], PageMeta), query=ApprovedPayersQuery
-)
+@described("List approved payers", answer(list[ApprovedPayerAnswer], PageMeta), query=ApprovedPayersQuery)
 async def list_approved_payers(call: Call) -> Reply:
     """List approvals, newest first. `phone_number` selects one number, `state=all` includes revoked approvals."""
     query = call.query
@@ -251,48 +220,28 @@ async def list_approved_payers(call: Call) -> Reply:
     revoked = asked.state == "all"
     found, total = await call.env.store.read(
         lambda reader: payments.approved_payers(
-            reader,
-            phone_number=phone_number,
-            revoked=revoked,
-            mode=call.caller.mode,
-            limit=limit,
-            offset=offset,
+            reader, phone_number=phone_number, revoked=revoked, mode=call.caller.mode, limit=limit, offset=offset
         )
     )
-    return ok(
-        [ApprovedPayerAnswer.of(each) for each in found],
-        query.meta(limit=limit, offset=offset, total=total),
-    )
+    return ok([ApprovedPayerAnswer.of(each) for each in found], query.meta(limit=limit, offset=offset, total=total))
 
 
-@described(
-    "Get an approved payer",
-    answer(ApprovedPayerAnswer),
-    errors="APPROVED_PAYER_NOT_FOUND",
-)
+@described("Get an approved payer", answer(ApprovedPayerAnswer), errors="APPROVED_PAYER_NOT_FOUND")
 async def get_approved_payer(call: Call) -> Reply:
     """Return one approval, also a revoked one."""
     payer_id, mode = call.uuid(ErrorCode.APPROVED_PAYER_NOT_FOUND), call.caller.mode
-    found = await call.env.store.look(
-        lambda reader: payments.approved_payer(reader, payer_id, mode)
-    )
+    found = await call.env.store.look(lambda reader: payments.approved_payer(reader, payer_id, mode))
     if found is None:
         raise Refusal(ErrorCode.APPROVED_PAYER_NOT_FOUND)
     return ok(ApprovedPayerAnswer.of(found))
 
 
-@described(
-    "Revoke an approved payer",
-    answer(ApprovedPayerAnswer),
-    errors="APPROVED_PAYER_NOT_FOUND",
-)
+@described("Revoke an approved payer", answer(ApprovedPayerAnswer), errors="APPROVED_PAYER_NOT_FOUND")
 async def revoke_approved_payer(call: Call) -> Reply:
     """Revoke an approval; a second call changes nothing."""
     return ok(
         ApprovedPayerAnswer.of(
-            await overdue.revoke_approved_payer(
-                call.env, call.caller, call.uuid(ErrorCode.APPROVED_PAYER_NOT_FOUND)
-            )
+            await overdue.revoke_approved_payer(call.env, call.caller, call.uuid(ErrorCode.APPROVED_PAYER_NOT_FOUND))
         )
     )
 
@@ -308,17 +257,12 @@ async def list_wordings(call: Call) -> Reply:
             {
                 "file": file.name,
                 "wordings": [_wording_json(wording, rows) for wording in file.loaded.wordings],
-                "problems": [
-                    {"line": one.line, "why": one.why, "todo": one.todo}
-                    for one in file.loaded.problems
-                ],
+                "problems": [{"line": one.line, "why": one.why, "todo": one.todo} for one in file.loaded.problems],
             }
             for file in own.files
         ],
         "unverified": [
-            _wording_json(wording, rows)
-            for wording in wordings()
-            if wording.unverified and wording.network in networks
+            _wording_json(wording, rows) for wording in wordings() if wording.unverified and wording.network in networks
         ],
     }
     return ok(data)
@@ -344,9 +288,7 @@ class ConfirmBody(Struct, frozen=True):
     password: Annotated[str, marked(read="secret")] | None = None
 
     @staticmethod
-    def check(
-        given: Mapping[str, Any], body: Mapping[str, Any], fail: Callable[[str, str, str], Any]
-    ) -> None:
+    def check(given: Mapping[str, Any], body: Mapping[str, Any], fail: Callable[[str, str, str], Any]) -> None:
         """Ask for the password."""
         if not given.get("undo") and body.get("password") is None:
             fail("password", "required", "this field is required")
@@ -417,9 +359,7 @@ async def create_test_payment(call: Call) -> Reply:
     null if there is none.
     """
     if call.caller.mode is Mode.LIVE:
-        raise Refusal(
-            ErrorCode.SESSION_REQUIRED, "A live key cannot create test payments: use a test key."
-        )
+        raise Refusal(ErrorCode.SESSION_REQUIRED, "A live key cannot create test payments: use a test key.")
     body = await read_object(call.scope, call.receive)
     asked = claim(call, body)
     wanted, warnings = read(SimulateRequest, body)
@@ -444,12 +384,7 @@ async def _deliver(
 
     def answer(tx: Tx, message_id: str | None) -> HttpAnswer:
         return idempotency.once(
-            tx,
-            asked,
-            now,
-            lambda: HttpAnswer(
-                200, json_values.success(_result(tx, simulated, message_id, now), meta)
-            ),
+            tx, asked, now, lambda: HttpAnswer(200, json_values.success(_result(tx, simulated, message_id, now), meta))
         )
 
     deliver = call.service.hooks.deliver
@@ -467,9 +402,7 @@ async def _deliver(
     return answers[-1]
 
 
-def _result(
-    reader: Reader, simulated: SimulatedSms, message_id: str | None, now: int
-) -> SandboxOutcome:
+def _result(reader: Reader, simulated: SimulatedSms, message_id: str | None, now: int) -> SandboxOutcome:
     """Build the result for the SMS; without a message id it is an exact copy of an earlier SMS."""
     found = None if message_id is None else messages.with_line(reader, message_id)
     if found is None:
@@ -491,9 +424,5 @@ def _result(
 
 
 def _seen(reader: Reader, transaction_id: str | None, now: int) -> TransactionAnswer | None:
-    row = (
-        None
-        if transaction_id is None
-        else transaction_list.by_id(reader, transaction_id, Mode.TEST)
-    )
+    row = None if transaction_id is None else transaction_list.by_id(reader, transaction_id, Mode.TEST)
     return None if row is None else TransactionAnswer.of(*row, now)

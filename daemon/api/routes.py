@@ -204,9 +204,7 @@ def build(env: Env, hooks: Hooks) -> Application:
     """Build the application of one running shop."""
     resolver = hooks.resolver or SystemResolver()
     service = Service(env, hooks, resolver, env.clock.now_us(), OPERATIONS)
-    api = with_cors(
-        router(service, Authenticator(env, os.getuid()), OPERATIONS), env.config.http.cors_origins
-    )
+    api = with_cors(router(service, Authenticator(env, os.getuid()), OPERATIONS), env.config.http.cors_origins)
     # The accepted Host names: loopback, the bound address and the host of `public_base_url`.
     bound, public_url = f"//{env.address}", env.config.http.public_base_url
     names = {urlsplit(each).hostname or "" for each in (bound, public_url)} - {""}

@@ -9,12 +9,7 @@ from daemon.commands.output import need_shop, print_json
 from daemon.core.errors import MomoError
 from daemon.core.upkeep import self_check
 from daemon.flows.upkeep import backups
-from daemon.open_shop import (
-    EXIT_FINDINGS,
-    EXIT_OK,
-    StartError,
-    refuse_on_server,
-)
+from daemon.open_shop import EXIT_FINDINGS, EXIT_OK, StartError, refuse_on_server
 from daemon.runtime.config_file import ConfigError, load_config
 from daemon.runtime.locks import Locked
 from daemon.runtime.system import SystemClock
@@ -36,9 +31,7 @@ _FAILURES: Final[tuple[tuple[type[Exception], ErrorCode, str], ...]] = (
 
 def backup_command(options: argparse.Namespace, places: Places) -> int:
     """Run the command, for `momo backup` and `momo restore`."""
-    refuse_on_server(
-        places, os.environ, "use pg_dump and point-in-time recovery (docs/operators/postgresql.md)"
-    )
+    refuse_on_server(places, os.environ, "use pg_dump and point-in-time recovery (docs/operators/postgresql.md)")
     need_shop(options.what != "create" or Path(places.database).is_file())
     try:
         data = _do(options, places)
@@ -76,11 +69,7 @@ def _do(options: argparse.Namespace, places: Places) -> Any:
         case "list":
             data = [entry.as_json() for entry in backup.entries(places)]
         case "verify":
-            data = (
-                backups.drill(places, options.name, now)
-                if options.drill
-                else backups.verify(places, options.name)
-            )
+            data = backups.drill(places, options.name, now) if options.drill else backups.verify(places, options.name)
         case "prune":
             keep = options.keep or self_check.DEFAULT_RETENTION
             data = backups.prune(places, keep, dry_run=options.dry_run, also_to=also_to)

@@ -7,11 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from daemon.commands.output import need_shop, print_json
-from daemon.open_shop import (
-    EXIT_OK,
-    StartError,
-    refuse_on_server,
-)
+from daemon.open_shop import EXIT_OK, StartError, refuse_on_server
 from daemon.runtime.system import SystemClock, SystemEntropy
 from daemon.store.upkeep.operator_sql import OperatorSql, SqlRefused, open_for_operator
 from daemon.wire import ErrorCode, Places
@@ -23,16 +19,12 @@ def db_command(options: argparse.Namespace, places: Places) -> int:
     need_shop(Path(places.database).is_file())
     token = SystemEntropy().bytes(8).hex()
     try:
-        with open_for_operator(
-            places.database, SystemClock().monotonic, token, show_phones=options.show_phones
-        ) as sql:
+        with open_for_operator(places.database, SystemClock().monotonic, token, show_phones=options.show_phones) as sql:
             print_json({"success": True, **_do(options, sql)})
     except SqlRefused as error:
         raise StartError(ErrorCode.USAGE, str(error), "momo data schema") from error
     except OSError as error:
-        raise StartError(
-            ErrorCode.UNAVAILABLE, f"{options.name}: {error.strerror}", "momo data copy --help"
-        ) from error
+        raise StartError(ErrorCode.UNAVAILABLE, f"{options.name}: {error.strerror}", "momo data copy --help") from error
     return EXIT_OK
 
 
@@ -49,9 +41,7 @@ def _do(options: argparse.Namespace, sql: OperatorSql) -> dict[str, Any]:
             except BaseException:
                 Path(options.name).unlink(missing_ok=True)
                 raise
-            return {
-                "data": {"file": options.name, "tables": len(copied), "rows": sum(copied.values())}
-            }
+            return {"data": {"file": options.name, "tables": len(copied), "rows": sum(copied.values())}}
         case _:
             values = dict(each.split("=", 1) for each in options.value)
             found = sql.query(sys.stdin.read(), values, options.limit)

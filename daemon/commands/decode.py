@@ -56,10 +56,7 @@ def decode(groups: Iterable[Sequence[str]], *, join: bool) -> list[dict[str, Any
             found.append(_message(parts))
         elif not join:
             found.append({"text": None, "why": f"{len(parts)} of {key.total} parts"})
-    found += [
-        {"text": None, "why": f"{len(parts)} of {key.total} parts"}
-        for key, parts in waiting.items()
-    ]
+    found += [{"text": None, "why": f"{len(parts)} of {key.total} parts"} for key, parts in waiting.items()]
     return found
 
 

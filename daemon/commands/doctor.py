@@ -9,14 +9,7 @@ from pathlib import Path
 from daemon.commands.output import print_json
 from daemon.doctor.checks import System, report
 from daemon.doctor.run import AREAS, apply_remedies, run_checks, this_user
-from daemon.open_shop import (
-    EXIT_FINDINGS,
-    EXIT_OK,
-    EXIT_USAGE,
-    StartError,
-    refuse_on_server,
-    store_url,
-)
+from daemon.open_shop import EXIT_FINDINGS, EXIT_OK, EXIT_USAGE, StartError, refuse_on_server, store_url
 from daemon.runtime.system import SystemClock
 from daemon.store.upkeep import inspect
 from daemon.wire import VERSION, ErrorCode, Places
@@ -52,9 +45,7 @@ def doctor_command(options: argparse.Namespace, places: Places) -> int:
                 size = doctor_bundle.write(target, content)
             except OSError as error:
                 raise StartError(
-                    ErrorCode.USAGE,
-                    f"{target} cannot be written: {error}",
-                    "momo doctor --bundle momo-doctor-2.tar.gz",
+                    ErrorCode.USAGE, f"{target} cannot be written: {error}", "momo doctor --bundle momo-doctor-2.tar.gz"
                 ) from error
         document["data"]["bundle"] = {"path": str(target), "bytes": size, "files": sizes}
     if options.json:
@@ -73,9 +64,7 @@ def _pause(seconds: float) -> None:
 
 def upgrade_check_command(_options: argparse.Namespace, places: Places) -> int:
     """Compare the database with this program, for `momo daemon upgrade-check`, without changing anything."""
-    refuse_on_server(
-        places, os.environ, "the daemon upgrades it at its start; make a backup with pg_dump before"
-    )
+    refuse_on_server(places, os.environ, "the daemon upgrades it at its start; make a backup with pg_dump before")
     try:
         found = inspect.check_upgrade(places, from_us(SystemClock().now_us()))
     except inspect.UnreadableShop as error:

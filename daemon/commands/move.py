@@ -6,11 +6,7 @@ from pathlib import Path
 
 from daemon.commands.output import need_shop, print_json
 from daemon.core.errors import Unavailable
-from daemon.open_shop import (
-    EXIT_OK,
-    StartError,
-    open_home,
-)
+from daemon.open_shop import EXIT_OK, StartError, open_home
 from daemon.runtime import config_file
 from daemon.runtime.config_file import ConfigError
 from daemon.runtime.system import SystemClock

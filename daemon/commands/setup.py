@@ -12,14 +12,7 @@ from daemon.commands.output import password, print_json
 from daemon.core.errors import MomoError, Refusal
 from daemon.flows.access.users import set_new
 from daemon.flows.upkeep import setup
-from daemon.open_shop import (
-    EXIT_CONFIG,
-    EXIT_FINDINGS,
-    EXIT_OK,
-    EXIT_USAGE,
-    StartError,
-    open_shop,
-)
+from daemon.open_shop import EXIT_CONFIG, EXIT_FINDINGS, EXIT_OK, EXIT_USAGE, StartError, open_shop
 from daemon.runtime.system import SystemClock, SystemEntropy
 from daemon.wire import UNSHOWN_NAME, ErrorCode, Places
 
@@ -53,13 +46,9 @@ async def _set_up(options: argparse.Namespace, places: Places) -> int:
         )
         result = await setup.set_up(shop.store, clock, entropy, shop.vault, request, note)
     except Refusal as refusal:
-        raise StartError(
-            refusal.code, str(refusal.message), "momo setup --help", exit_code=EXIT_USAGE
-        ) from refusal
+        raise StartError(refusal.code, str(refusal.message), "momo setup --help", exit_code=EXIT_USAGE) from refusal
     except MomoError as error:
-        raise StartError(
-            ErrorCode.UNAVAILABLE, str(error), "momo doctor disk permissions"
-        ) from error
+        raise StartError(ErrorCode.UNAVAILABLE, str(error), "momo doctor disk permissions") from error
     finally:
         shop.close()
     body: dict[str, Any] = {"success": True, "data": result}
@@ -91,9 +80,7 @@ async def _set_password(places: Places) -> int:
         await set_new(shop.store, clock, f"local:{os.getuid()}", password("-"), at_machine=True)
     except Refusal as refusal:
         code = EXIT_CONFIG if refusal.code is ErrorCode.NOT_SET_UP else EXIT_USAGE
-        raise StartError(
-            refusal.code, str(refusal.message), "momo users password", exit_code=code
-        ) from refusal
+        raise StartError(refusal.code, str(refusal.message), "momo users password", exit_code=code) from refusal
     finally:
         shop.close()
     print_json({"success": True, "data": {"changed": True}})

@@ -62,12 +62,7 @@ class Unavailable(MomoError):
     """
 
     def __init__(
-        self,
-        text: Text | str,
-        retry_after_s: int = 10,
-        *,
-        cause: FaultCause | None = None,
-        next_step: str = "",
+        self, text: Text | str, retry_after_s: int = 10, *, cause: FaultCause | None = None, next_step: str = ""
     ) -> None:
         self.text = text
         self.retry_after_s = retry_after_s

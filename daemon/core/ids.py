@@ -125,12 +125,7 @@ def public_slug(entropy: bytes) -> str:
 
 
 def webhook_id(
-    account_key: bytes,
-    mode: Mode,
-    normalised_url: str,
-    kind: EventKind,
-    subject: str,
-    revision: int,
+    account_key: bytes, mode: Mode, normalised_url: str, kind: EventKind, subject: str, revision: int
 ) -> str:
     """Return the id by which receivers de-duplicate: always the same for the same payment at the same URL.
 

@@ -78,20 +78,13 @@ class PayerSource(Struct, frozen=True):
     name: _Source | None
 
 
-PayerSources = Annotated[
-    PayerSource,
-    about("where each was read: on the receipt, else on the request; null: unknown"),
-]
+PayerSources = Annotated[PayerSource, about("where each was read: on the receipt, else on the request; null: unknown")]
 
 
 def payer_of(transaction: Transaction | None, payment: Payment | None) -> tuple[Payer, PayerSource]:
     """Return number and name, each of the receipt, else of the request, and the source of each."""
     receipt = (None, None) if payment is None else (payment.payer_phone, payment.payer_name)
-    request = (
-        (None, None)
-        if transaction is None
-        else (transaction.phone_number, transaction.customer_name)
-    )
+    request = (None, None) if transaction is None else (transaction.phone_number, transaction.customer_name)
     pairs = list(zip(receipt, request, strict=True))
     sources = ("receipt" if own else "request" if asked else None for own, asked in pairs)
     return Payer(*(own or asked for own, asked in pairs)), PayerSource(*sources)
@@ -138,12 +131,7 @@ def failure(refusal: Refusal, request_id: str) -> bytes:
         error["hint"] = refusal.hint
     error["doc_url"] = f"{Path.DOCS_ERRORS}#{refusal.code}"
     return _encode(
-        {
-            "success": False,
-            "error": {**error, **refusal.extras},
-            **refusal.extras,
-            "meta": {"request_id": request_id},
-        }
+        {"success": False, "error": {**error, **refusal.extras}, **refusal.extras, "meta": {"request_id": request_id}}
     )
 
 

@@ -7,15 +7,7 @@ the store makes these from rows and builds SQL from them.
 from msgspec import Struct
 
 from daemon.core.ids import reference_of
-from daemon.wire import (
-    DeliveryStatus,
-    MessageState,
-    Mode,
-    Role,
-    ShopRole,
-    TransactionStatus,
-    TrustLevel,
-)
+from daemon.wire import DeliveryStatus, MessageState, Mode, Role, ShopRole, TransactionStatus, TrustLevel
 
 
 class Shop(Struct, frozen=True):

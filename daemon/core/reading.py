@@ -111,11 +111,7 @@ def read_query(shape: type[T], query: Mapping[str, str]) -> tuple[T, list[str]]:
 
 def ignored(shape: type[Struct], body: Mapping[str, Any]) -> list[str]:
     """Return a warning for each member that the shape has not."""
-    return [
-        f"Unknown field `{name[:TEXT_CHARACTERS_MAX]}` was ignored."
-        for name in body
-        if name not in _known(shape)
-    ]
+    return [f"Unknown field `{name[:TEXT_CHARACTERS_MAX]}` was ignored." for name in body if name not in _known(shape)]
 
 
 @functools.cache
@@ -125,12 +121,7 @@ def _known(shape: type[Struct]) -> frozenset[str]:
 
 
 def _object(
-    shape: type[Struct],
-    body: Mapping[str, Any],
-    prefix: str,
-    report: Report,
-    *,
-    in_query: bool = False,
+    shape: type[Struct], body: Mapping[str, Any], prefix: str, report: Report, *, in_query: bool = False
 ) -> Any:
     given: Given = {}
     is_good = True
@@ -149,9 +140,7 @@ def _object(
     if shape.__struct_config__.forbid_unknown_fields:
         for name in body:
             if name not in _known(shape):
-                report.fail(
-                    prefix + name[:TEXT_CHARACTERS_MAX], "unknown_field", "there is no such field"
-                )
+                report.fail(prefix + name[:TEXT_CHARACTERS_MAX], "unknown_field", "there is no such field")
     check = getattr(shape, "check", None)
     if check is not None:
         check(given, body, lambda name, code, text: report.fail(prefix + name, code, text))
@@ -288,11 +277,7 @@ def _entries(kind: DeclaredType) -> Reader:
 
 def _boolean(_kind: DeclaredType) -> Reader:
     def reader(value: Any, place: str, _given: Given, report: Report) -> Any:
-        return (
-            value
-            if isinstance(value, bool)
-            else report.fail(place, "wrong_type", "must be true or false")
-        )
+        return value if isinstance(value, bool) else report.fail(place, "wrong_type", "must be true or false")
 
     return reader
 
@@ -305,11 +290,7 @@ def _integer(kind: DeclaredType) -> Reader:
             value = int(value)  # 2.0 is whole: some languages write every number with a fraction
         if isinstance(value, bool) or not isinstance(value, int):
             return report.fail(place, "wrong_type", "must be a whole number")
-        return (
-            value
-            if low <= value <= high
-            else report.fail(place, "out_of_range", f"must be from {low} to {high}")
-        )
+        return value if low <= value <= high else report.fail(place, "out_of_range", f"must be from {low} to {high}")
 
     return reader
 
@@ -329,11 +310,7 @@ def _free(kind: DeclaredType) -> Reader:
 
 def _secret(_kind: DeclaredType) -> Reader:
     def reader(value: Any, place: str, _given: Given, report: Report) -> Any:
-        return (
-            value
-            if isinstance(value, str)
-            else report.fail(place, "wrong_type", "must be a string")
-        )
+        return value if isinstance(value, str) else report.fail(place, "wrong_type", "must be a string")
 
     return reader
 

@@ -29,17 +29,7 @@ import json
 from collections.abc import Callable, Sequence
 from operator import attrgetter
 from types import NoneType, UnionType
-from typing import (
-    Annotated,
-    Any,
-    Final,
-    Literal,
-    TypeVar,
-    Union,
-    get_args,
-    get_origin,
-    get_type_hints,
-)
+from typing import Annotated, Any, Final, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
@@ -58,9 +48,7 @@ _READ_AS: Final = {"text": str, "object": dict}
 """What a value is read as, if its function (`then`) makes another type of it."""
 
 
-def sample(
-    example: object, note: str = "", *, schema: dict[str, Any] | None = None, **limits: Any
-) -> Meta:
+def sample(example: object, note: str = "", *, schema: dict[str, Any] | None = None, **limits: Any) -> Meta:
     """Return the sample and the description of a member.
 
     Args:
@@ -99,15 +87,11 @@ def stored_json(text: str) -> msgspec.Raw:
 
 Id = Annotated[str, sample("0192f0c1-7d2a-7c3e-9a54-3f2b8c1d4e5f", schema={"format": "uuid"})]
 Time = Annotated[
-    str,
-    sample("2026-11-21T06:31:00.123Z", "ISO 8601, UTC", schema={"format": "date-time"}),
-    marked(show=times.render),
+    str, sample("2026-11-21T06:31:00.123Z", "ISO 8601, UTC", schema={"format": "date-time"}), marked(show=times.render)
 ]
 NoTime = Annotated[Time | None, Meta(examples=[None])]
 """A time whose sample is null: of what happens rarely."""
-Amount = Annotated[
-    str, sample("25.00", "a decimal with two places", schema={"pattern": r"^-?[0-9]+\.[0-9]{2}$"})
-]
+Amount = Annotated[str, sample("25.00", "a decimal with two places", schema={"pattern": r"^-?[0-9]+\.[0-9]{2}$"})]
 Currency = Annotated[str, sample("GHS")]
 Phone = Annotated[str, sample("+233241234567", "E.164")]
 Reference = Annotated[
@@ -143,27 +127,15 @@ Notes = Annotated[
     sample("she showed her phone", "free text, for the record", max_length=NOTES_CHARACTERS_MAX),
     marked(lines=True),
 ]
-FromTime = Annotated[
-    int, sample("2026-11-20T00:00:00Z", "start of the time window, inclusive"), marked(read="time")
-]
-ToTime = Annotated[
-    int, sample("2026-11-21T00:00:00Z", "end of the time window, exclusive"), marked(read="time")
-]
+FromTime = Annotated[int, sample("2026-11-20T00:00:00Z", "start of the time window, inclusive"), marked(read="time")]
+ToTime = Annotated[int, sample("2026-11-21T00:00:00Z", "end of the time window, exclusive"), marked(read="time")]
 UuidRead = marked(read="uuid")
-ModeFilter = (
-    Annotated[Mode, sample("live", "only live money, or only the sandbox; default both")] | None
-)
+ModeFilter = Annotated[Mode, sample("live", "only live money, or only the sandbox; default both")] | None
 BranchFilter = (
-    Annotated[
-        str,
-        sample("kumasi", "at a hub: only transactions of the branch with this name", max_length=40),
-    ]
-    | None
+    Annotated[str, sample("kumasi", "at a hub: only transactions of the branch with this name", max_length=40)] | None
 )
 DryRun = Annotated[bool, sample(True, "only return the result, without changes")]
-Password = Annotated[
-    str, sample("correct horse battery", "the account password"), marked(read="secret")
-]
+Password = Annotated[str, sample("correct horse battery", "the account password"), marked(read="secret")]
 ConfirmingPassword = Annotated[Password, marked(required=True)]
 """Described as required; without it the answer is INVALID_PASSWORD."""
 Success = Annotated[bool, const(True)]
@@ -198,19 +170,12 @@ class CursorPageMeta(Struct, frozen=True):
     limit: Annotated[int, sample(50, ge=0)]
     offset: Count
     total: Annotated[int, sample(1, ge=0)]
-    next_cursor: Annotated[
-        str | None, sample(None, "the `after` of the next page; null on the last one")
-    ]
+    next_cursor: Annotated[str | None, sample(None, "the `after` of the next page; null on the last one")]
     warnings: Warnings = UNSET
 
 
-RequestId = Annotated[
-    str,
-    sample("req_5d1f0c3a9b7e4c2d8f6a1b0c9d8e7f6a", schema={"pattern": "^req_[0-9a-f]{32}$"}),
-]
-Secret = Annotated[
-    str, sample("whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=", "the signing secret")
-]
+RequestId = Annotated[str, sample("req_5d1f0c3a9b7e4c2d8f6a1b0c9d8e7f6a", schema={"pattern": "^req_[0-9a-f]{32}$"})]
+Secret = Annotated[str, sample("whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=", "the signing secret")]
 STORED_JSON: Final = marked(show=stored_json)
 """The mark of a member that the row keeps as JSON text."""
 Sentence = Annotated[Text | str, marked(read="text")]

@@ -96,9 +96,7 @@ class Text:
             return str(self)
         if not self.values:
             return template
-        return template.format(
-            **{name: _Filled(_render(value, words)) for name, value in self.values.items()}
-        )
+        return template.format(**{name: _Filled(_render(value, words)) for name, value in self.values.items()})
 
     def _template(self, words: Catalogue) -> str | None:
         count = self.values.get(COUNT)

@@ -46,8 +46,7 @@ def run_demo(console: Console, store_url: str = "") -> int:
             if not store_url and is_installed():
                 store_url = stack.enter_context(ThrowAwayServer()).new_database()
             hub, standby, kumasi, tamale = (
-                stack.enter_context(DemoShop(folder / name))
-                for name in ("hub", "standby", "kumasi", "tamale")
+                stack.enter_context(DemoShop(folder / name)) for name in ("hub", "standby", "kumasi", "tamale")
             )
             play = _Play(console, hub, {"kumasi": kumasi, "tamale": tamale}, store_url)
             play.run()
@@ -66,9 +65,7 @@ def run_demo(console: Console, store_url: str = "") -> int:
 class _Play:
     """The steps, each shown with the command that does it."""
 
-    def __init__(
-        self, console: Console, hub: DemoShop, branches: dict[str, DemoShop], store_url: str
-    ) -> None:
+    def __init__(self, console: Console, hub: DemoShop, branches: dict[str, DemoShop], store_url: str) -> None:
         self._console = console
         self._hub = hub
         self._branches = branches
@@ -101,17 +98,13 @@ class _Play:
 
     def _step(self, what: str, detail: str, command: str = "") -> None:
         self._number += 1
-        self._console.print(
-            f"[green]✓[/green] [bold]{self._number}. {what}[/bold]\n  {detail}", highlight=False
-        )
+        self._console.print(f"[green]✓[/green] [bold]{self._number}. {what}[/bold]\n  {detail}", highlight=False)
         if command:
             print_command(self._console, command)
 
     def _open_branch(self, name: str, shop: DemoShop, address: str) -> None:
         shop.home.mkdir(parents=True)
-        (shop.home / "config.toml").write_text(
-            "[trust]\nunconfirmed_limit = 1000\n", encoding="utf-8"
-        )
+        (shop.home / "config.toml").write_text("[trust]\nunconfirmed_limit = 1000\n", encoding="utf-8")
         shop.set_up(name.title())
         shop.start_phone()
         shop.start_daemon()
@@ -123,11 +116,7 @@ class _Play:
         )  # fmt: skip
         word = self._hub.momo("hub", "invite", name)["data"]["word"]
         shop.momo("hub", "join", f"http://{address}", word)
-        self._step(
-            f"{name.title()} joins",
-            "with a word that works once",
-            f"momo hub join http://{address} WORD",
-        )
+        self._step(f"{name.title()} joins", "with a word that works once", f"momo hub join http://{address} WORD")
 
     def _order(self, shop: DemoShop, amount: str) -> dict[str, Any]:
         made: dict[str, Any] = shop.momo("init", amount, "--phone", "0244123456")["data"]
@@ -148,9 +137,7 @@ class _Play:
                 at_us=to_us(now),
             )
         )
-        pdus = encode_deliver(
-            sandbox.sender("momo_mtn"), text, now, smsc=_SMSC, reference=70 + self._paid
-        )
+        pdus = encode_deliver(sandbox.sender("momo_mtn"), text, now, smsc=_SMSC, reference=70 + self._paid)
         self._branches[name].deliver_sms(pdus)
 
     def _paid_at(self, shop: DemoShop, reference: str) -> bool:
@@ -184,11 +171,7 @@ class _Play:
         )  # fmt: skip
         self._hub.start_daemon(http=address, modem=False)
         _wait(lambda: self._paid_at(self._hub, order["reference"]), "the order was not paid")
-        self._step(
-            "The connection comes back",
-            "and the order is paid, once",
-            f"momo tx show {order['svc_code']}",
-        )
+        self._step("The connection comes back", "and the order is paid, once", f"momo tx show {order['svc_code']}")
 
     def _own_order(self) -> None:
         kumasi = self._branches["kumasi"]
@@ -210,9 +193,7 @@ class _Play:
             shutil.copy(self._hub.home / name, standby.home / name)
         standby.start_daemon(modem=False)
         _wait(lambda: _state(standby) == "standby", "the second daemon did not wait")
-        self._step(
-            "A second daemon of head office waits on the same database", "it writes nothing", "momo status"
-        )  # fmt: skip
+        self._step("A second daemon of head office waits on the same database", "it writes nothing", "momo status")
         made = self._order(self._hub, "7.00")
         self._hub.kill_daemon()
         began = time.perf_counter()
@@ -227,9 +208,7 @@ class _Play:
 
     def end(self) -> None:
         """Say that it went well."""
-        self._console.print(
-            "[green]✓[/green] [bold]Each payment was used once, whatever the line did.[/bold]"
-        )
+        self._console.print("[green]✓[/green] [bold]Each payment was used once, whatever the line did.[/bold]")
 
     def _status(self, shop: DemoShop) -> dict[str, Any]:
         found: dict[str, Any] = shop.momo("hub", "status")["data"]

@@ -17,9 +17,7 @@ from typing import Final, Self
 from daemon.core.errors import MomoError
 
 START_S: Final = 100.0
-_PROGRAMS: Final = sorted(
-    Path("/usr/lib/postgresql").glob("*/bin"), key=lambda path: int(path.parent.name)
-)
+_PROGRAMS: Final = sorted(Path("/usr/lib/postgresql").glob("*/bin"), key=lambda path: int(path.parent.name))
 _SIGNALS: Final = {"fast": signal.SIGINT, "immediate": signal.SIGQUIT, "kill": signal.SIGKILL}
 _LOOK_S: Final = 0.05
 

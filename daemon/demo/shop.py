@@ -56,9 +56,7 @@ class DemoShop:
         password_file = self.home / "password"
         password_file.touch(mode=0o600)
         password_file.write_text(secrets.token_urlsafe(12) + "\n", encoding="utf-8")
-        return self.momo(
-            "setup", "--no-input", "--shop", name, "--password-file", str(password_file)
-        )
+        return self.momo("setup", "--no-input", "--shop", name, "--password-file", str(password_file))
 
     def start_phone(self) -> None:
         """Start the emulated phone: a real pty that answers AT commands, with an MTN Ghana SIM."""

@@ -84,9 +84,7 @@ class DemoReceiver:
         now_us = int(at) * SECOND_US if at.isdigit() else 0
         verified = check(headers, body, [self.secret], now_us).valid
         envelope = json.loads(body)
-        self.received.put(
-            Received(envelope["type"], envelope["webhook_id"], verified, envelope["data"], headers)
-        )
+        self.received.put(Received(envelope["type"], envelope["webhook_id"], verified, envelope["data"], headers))
         return 200 if verified else 401
 
 
@@ -107,9 +105,7 @@ def _make_certificate(certificate_file: Path, key_file: Path, now: datetime.date
         .not_valid_before(now - datetime.timedelta(days=1))
         .not_valid_after(now + datetime.timedelta(days=30))
         .add_extension(
-            x509.SubjectAlternativeName(
-                [x509.DNSName("localhost"), x509.IPAddress(ip_address("127.0.0.1"))]
-            ),
+            x509.SubjectAlternativeName([x509.DNSName("localhost"), x509.IPAddress(ip_address("127.0.0.1"))]),
             critical=False,
         )
         .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
@@ -117,11 +113,7 @@ def _make_certificate(certificate_file: Path, key_file: Path, now: datetime.date
     )
     key_file.touch(mode=0o600)
     key_file.write_bytes(
-        key.private_bytes(
-            serialization.Encoding.PEM,
-            serialization.PrivateFormat.PKCS8,
-            serialization.NoEncryption(),
-        )
+        key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
     )
     certificate_file.write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
 
@@ -163,9 +155,7 @@ def _play(shop: DemoShop, folder: Path, console: Console, *, keep: bool) -> int:
     receiver = DemoReceiver(folder, datetime.datetime.now(datetime.UTC))  # noqa: TID251 -- a demo runs in real time
     try:
         _open_shop(shop, receiver, step)
-        transaction: dict[str, Any] = shop.momo(
-            "init", AMOUNT, "--phone", CUSTOMER_PHONE, "--name", CUSTOMER
-        )["data"]
+        transaction: dict[str, Any] = shop.momo("init", AMOUNT, "--phone", CUSTOMER_PHONE, "--name", CUSTOMER)["data"]
         step(
             f"{CUSTOMER} owes GHS {AMOUNT}",
             f"and types the payment code [bold]{transaction['svc_code']}[/bold] as the reference of the payment",
@@ -181,9 +171,7 @@ def _play(shop: DemoShop, folder: Path, console: Console, *, keep: bool) -> int:
         _show(console, received)
         if not received.verified:
             raise DemoError("a signature did not verify")
-        console.print(
-            "[green]✓[/green] [bold]Paid, recorded, and sent to the shop's software.[/bold]"
-        )
+        console.print("[green]✓[/green] [bold]Paid, recorded, and sent to the shop's software.[/bold]")
         if keep:
             _keep(shop, console, transaction["reference"])
         return 0
@@ -195,11 +183,7 @@ def _open_shop(shop: DemoShop, receiver: DemoReceiver, step: "_Steps") -> None:
     """Create the shop, start phone and daemon, and register the merchant number and the web server."""
     shop.write_config(receiver.ca_file)
     shop.set_up("Ama Provisions")
-    step(
-        "The shop is set up",
-        "Ama Provisions, with its own database and keys",
-        "momo setup --shop 'Ama Provisions'",
-    )
+    step("The shop is set up", "Ama Provisions, with its own database and keys", "momo setup --shop 'Ama Provisions'")
     shop.start_phone()
     step("A phone is plugged in", "an emulated USB modem with an MTN Ghana SIM")
     address = shop.start_daemon()
@@ -215,11 +199,7 @@ def _open_shop(shop: DemoShop, receiver: DemoReceiver, step: "_Steps") -> None:
         f"momo lines add {SHOP_PHONE} --provider momo_mtn --name 'Ama Mensah' --sim {phone['name']}:0",
     )
     receiver.secret = shop.momo("endpoints", "add", receiver.url)["secret"]
-    step(
-        "The shop's web server receives webhooks",
-        receiver.url,
-        f"momo endpoints add {receiver.url}",
-    )
+    step("The shop's web server receives webhooks", receiver.url, f"momo endpoints add {receiver.url}")
 
 
 def _pay(shop: DemoShop, receiver: DemoReceiver, code: str, step: "_Steps") -> Received:
@@ -241,10 +221,7 @@ def _pay(shop: DemoShop, receiver: DemoReceiver, code: str, step: "_Steps") -> R
     pdus = encode_deliver(sandbox.sender("momo_mtn"), text, now, smsc=SMSC, reference=77)
     started = time.perf_counter()
     shop.deliver_sms(pdus)
-    step(
-        "The customer paid",
-        f"MTN's receipt arrives as an SMS of {len(pdus)} parts:\n  [dim]{text}[/dim]",
-    )
+    step("The customer paid", f"MTN's receipt arrives as an SMS of {len(pdus)} parts:\n  [dim]{text}[/dim]")
     received = _wait_for(receiver)
     took_ms = (time.perf_counter() - started) * 1000
     step(
@@ -263,9 +240,7 @@ class _Steps:
 
     def __call__(self, what: str, detail: str, command: str = "") -> None:
         self._number += 1
-        self._console.print(
-            f"[green]✓[/green] [bold]{self._number}. {what}[/bold]\n  {detail}", highlight=False
-        )
+        self._console.print(f"[green]✓[/green] [bold]{self._number}. {what}[/bold]\n  {detail}", highlight=False)
         if command:
             print_command(self._console, command)
 

@@ -38,9 +38,7 @@ def files(system: System, document: dict[str, Any]) -> dict[str, bytes]:
     except inspect.UnreadableShop:
         known = []
     hidden = sorted({n for n in known if len(n) >= _NAME_CHARACTERS_MIN}, key=len, reverse=True)
-    names = (
-        re.compile("|".join(re.escape(name) for name in hidden), re.IGNORECASE) if hidden else None
-    )
+    names = re.compile("|".join(re.escape(name) for name in hidden), re.IGNORECASE) if hidden else None
 
     def hide(text: str) -> str:
         if names is not None:
@@ -137,11 +135,7 @@ def _udev(root: Path) -> Iterator[str]:
 
 def _security(system: System) -> str:
     program = shutil.which("systemd-analyze")
-    found = [
-        str(path)
-        for path, _ in checks.installed_units(system, "service")
-        if path.suffix == ".service"
-    ]
+    found = [str(path) for path, _ in checks.installed_units(system, "service") if path.suffix == ".service"]
     if program is None or not found:
         return "no systemd unit file" if program else "systemd-analyze is not installed"
     try:

@@ -223,9 +223,7 @@ def checks_or_default(checks: Iterator[Check], otherwise: Check) -> Iterator[Che
         yield otherwise
 
 
-def with_database(
-    system: System, name: str, look: Callable[[Reader], Iterator[Check]]
-) -> Iterator[Check]:
+def with_database(system: System, name: str, look: Callable[[Reader], Iterator[Check]]) -> Iterator[Check]:
     """Yield the checks that `look` finds in the database; if it cannot be read, a skipped check `name`."""
     if not has_shop(system):
         yield skipped(name, NO_SHOP, "momo setup")

@@ -97,14 +97,14 @@ def service_checks(system: System) -> Iterator[Check]:
     if (system.root / "var" / "lib" / "systemd" / "linger" / name).exists():
         yield passed("service.linger", "it starts with the machine")
     else:
-        yield warned("service.linger", f"it starts only when {name} logs in", f"sudo loginctl enable-linger {name}")  # fmt: skip
+        yield warned("service.linger", f"it starts only when {name} logs in", f"sudo loginctl enable-linger {name}")
 
 
 def _awake(system: System) -> Check:
     """Check whether the machine can go to sleep, when no payments are read, while the daemon runs."""
     name, running = "service.awake", system.running
     if running is None:
-        return skipped(name, "the daemon does not run, so nothing keeps the machine awake", "momo daemon start")  # fmt: skip
+        return skipped(name, "the daemon does not run, so nothing keeps the machine awake", "momo daemon start")
     why = running.awake.why
     match running.awake.hold:
         case AwakeState.OFF:
@@ -165,10 +165,7 @@ def _folder(system: System, folder: Path) -> Check:
         return too_open("socket.folder", folder, how="open", now=mode, wanted=allowed)
     if not users:
         return passed("socket.folder", f"only its owner may open {folder}")
-    closed = next(
-        (one for one in (folder, *folder.parents) if not one.stat().st_mode & stat.S_IXOTH),
-        None,
-    )
+    closed = next((one for one in (folder, *folder.parents) if not one.stat().st_mode & stat.S_IXOTH), None)
     if closed is None:
         return passed("socket.folder", f"{', '.join(users)} may reach the socket")
     ours = closed == folder or closed == Path(system.shop.home)
@@ -183,7 +180,7 @@ def _answers(system: System, path: Path) -> Check:
             return skipped("socket.answers", "there is no socket: the daemon does not run")
         return failed("socket.answers", f"the daemon runs, but {path} was removed", "momo daemon stop, then momo daemon start")  # fmt: skip
     if not stat.S_ISSOCK(path.stat().st_mode):
-        return failed("socket.answers", f"{path} is another file, not a socket", f"move {path} away")  # fmt: skip
+        return failed("socket.answers", f"{path} is another file, not a socket", f"move {path} away")
     with socket.socket(socket.AF_UNIX) as probe:
         probe.settimeout(2)
         try:
@@ -192,7 +189,7 @@ def _answers(system: System, path: Path) -> Check:
             return warned("socket.answers", f"{path} is left over from a daemon that has ended; the next start removes it",
                 "momo daemon start", remedy=lambda: _remove(system, path))  # fmt: skip
         except OSError as error:
-            return failed("socket.answers", f"{path} cannot be reached: {error}", "momo daemon status")  # fmt: skip
+            return failed("socket.answers", f"{path} cannot be reached: {error}", "momo daemon status")
     return passed("socket.answers", f"the daemon answers at {path}")
 
 

@@ -30,9 +30,7 @@ from daemon.store.upkeep import inspect, ledger_check
 from daemon.store.upkeep.backup import entries, offsite_entries
 from parsers.times import to_us
 
-_NETWORK: Final = frozenset(
-    {"nfs", "nfs4", "cifs", "smb3", "smbfs", "fuse.sshfs", "9p", "afs", "ceph"}
-)
+_NETWORK: Final = frozenset({"nfs", "nfs4", "cifs", "smb3", "smbfs", "fuse.sshfs", "9p", "afs", "ceph"})
 """File systems on which SQLite's locks do not work (sqlite.org/howtocorrupt.html, 2.1)."""
 _STICKS: Final = frozenset({"vfat", "exfat", "msdos", "fuseblk", "ntfs", "ntfs3"})
 """File systems of USB sticks and cards: these may lose data reported as written, and FAT has no permissions."""
@@ -76,8 +74,7 @@ def database_checks(system: System) -> Iterator[Check]:
         yield passed("db.sound", f"integrity_check ok, {path.stat().st_size:,} bytes")
     yield _place(system, path)
     yield from checks_or_default(
-        _other_programs(system, path),
-        passed("db.foreign", "no other program has the database open"),
+        _other_programs(system, path), passed("db.foreign", "no other program has the database open")
     )
 
 
@@ -93,7 +90,7 @@ def server_checks(system: System) -> Iterator[Check]:
         yield passed("db.server", f"PostgreSQL {version} answers")
         for name, why in _UNSAFE.items():
             if inspect.server_setting(reader, name) == "off":
-                yield failed("db.durable", f"the server has {name} = off: {why}", f"set {name} = on at the server")  # fmt: skip
+                yield failed("db.durable", f"the server has {name} = off: {why}", f"set {name} = on at the server")
         if inspect.server_setting(reader, "data_checksums") != "on":
             yield warned("db.checksums", "the server has no data checksums, so damage on its disk is noticed late",
                 "pg_checksums --enable")  # fmt: skip
@@ -155,7 +152,7 @@ def ledger_checks(system: System) -> Iterator[Check]:
         try:
             yield from ledger_texts.text_checks(system, system.pause)
         except inspect.UnreadableShop as error:
-            yield skipped(ledger_texts.ID, f"the database cannot be read: {error}", "momo doctor db")  # fmt: skip
+            yield skipped(ledger_texts.ID, f"the database cannot be read: {error}", "momo doctor db")
 
 
 def _findings(reader: Reader) -> Iterator[Check]:
@@ -186,7 +183,7 @@ def checks(system: System) -> Iterator[Check]:
         return
     found = entries(system.shop)
     if not found:
-        yield warned("backup.recent", "the shop has no backup in its own folder", "momo backup create")  # fmt: skip
+        yield warned("backup.recent", "the shop has no backup in its own folder", "momo backup create")
         return
     newest = found[0]
     age = system.now_us - to_us(newest.made_at)
@@ -209,10 +206,7 @@ def _messages(system: System, named: str) -> Iterator[Check]:
         lacking = [
             path.name
             for path in Path(system.shop.home, FOLDER).glob("*.journal")
-            if all(
-                copy.stat().st_size < path.stat().st_size
-                for copy in place.glob(f"momo-*-{path.name}")
-            )
+            if all(copy.stat().st_size < path.stat().st_size for copy in place.glob(f"momo-*-{path.name}"))
         ]
         if lacking:
             yield warned("backup.messages", f"the second folder of the message journal, {named}, is behind: {', '.join(sorted(lacking))}",
@@ -239,7 +233,7 @@ def _elsewhere(system: System) -> Iterator[Check]:
     newest = next(iter(offsite_entries(system.shop.database, named)), None)
     if newest is None or system.now_us - to_us(newest.made_at) > AWAY_US:
         age = "none" if newest is None else f"the newest from {newest.made_at:%Y-%m-%d}"
-        yield warned("backup.elsewhere", f"backups in the second place, {named}: {age}", "momo backup create")  # fmt: skip
+        yield warned("backup.elsewhere", f"backups in the second place, {named}: {age}", "momo backup create")
     elif place.stat().st_dev == Path(system.shop.home).stat().st_dev:
         yield warned("backup.elsewhere", f"the second place, {named}, is on the same disk as the shop: if the disk fails, all backups are lost",
             "momo config set backup.also_to /media/STICK/momo")  # fmt: skip

@@ -75,16 +75,10 @@ def _difference(reader: Reader, paid: PaidText, own: tuple[Wording, ...]) -> str
         return None
     found = []
     if (reading.amount.minor, reading.amount.currency) != (paid.amount_minor, paid.currency):
-        amount = (
-            f"{reading.amount.currency} {render(reading.amount.minor, reading.amount.currency)}"
-        )
-        found.append(
-            f"{amount}, stored is {paid.currency} {render(paid.amount_minor, paid.currency)}"
-        )
+        amount = f"{reading.amount.currency} {render(reading.amount.minor, reading.amount.currency)}"
+        found.append(f"{amount}, stored is {paid.currency} {render(paid.amount_minor, paid.currency)}")
     telco_id = None if reading.telco_id is None else normalize_telco_id(reading.telco_id)
-    if telco_id not in (None, paid.telco_id) and not paid.telco_id.startswith(
-        MESSAGE_ID_PREFIX.upper()
-    ):
+    if telco_id not in (None, paid.telco_id) and not paid.telco_id.startswith(MESSAGE_ID_PREFIX.upper()):
         found.append(f"the transaction ID {telco_id}")
     return f"{name}: its message says {' and '.join(found)}" if found else ""
 

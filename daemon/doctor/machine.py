@@ -39,13 +39,7 @@ from daemon.runtime.config_file import ConfigError, is_inside, load_config
 from daemon.runtime.files import other_writers
 from daemon.runtime.locks import running
 from daemon.runtime.own_certificate import CertificateError
-from daemon.runtime.secrets import (
-    CREDENTIALS,
-    SecretsElsewhere,
-    SecretsLocked,
-    SecretsUnsafe,
-    Vault,
-)
+from daemon.runtime.secrets import CREDENTIALS, SecretsElsewhere, SecretsLocked, SecretsUnsafe, Vault
 from daemon.store import shop
 from daemon.store.engine import Reader
 from daemon.store.upkeep import inspect
@@ -89,16 +83,11 @@ def permission_checks(system: System) -> Iterator[Check]:
         yield skipped("permissions.private", "there are no files yet", "momo setup")
         return
     readable = (
-        too_open(
-            "permissions.private", path, how="read", now=stat.S_IMODE(found.st_mode), wanted=mode
-        )
+        too_open("permissions.private", path, how="read", now=stat.S_IMODE(found.st_mode), wanted=mode)
         for path, mode, found in known
         if stat.S_IMODE(found.st_mode) & 0o077 & ~mode
     )
-    yield from checks_or_default(
-        readable,
-        passed("permissions.private", "only their owner may read the shop's files"),
-    )
+    yield from checks_or_default(readable, passed("permissions.private", "only their owner may read the shop's files"))
     strange = (
         failed("permissions.owner", f"{path} belongs to another user (uid {found.st_uid}); perhaps momo was started with sudo",
             f"sudo chown -R $USER {places.home}",
@@ -106,12 +95,9 @@ def permission_checks(system: System) -> Iterator[Check]:
         for path, _, found in known
         if found.st_uid != system.user.uid
     )  # fmt: skip
+    yield from checks_or_default(strange, passed("permissions.owner", "the files belong to the user who runs momo"))
     yield from checks_or_default(
-        strange, passed("permissions.owner", "the files belong to the user who runs momo")
-    )
-    yield from checks_or_default(
-        _settings(system),
-        passed("permissions.settings", "nobody else may change the settings"),
+        _settings(system), passed("permissions.settings", "nobody else may change the settings")
     )
 
 
@@ -239,7 +225,7 @@ def _own(system: System) -> Check:
     except CertificateError as error:
         return failed(ID, str(error), "momo daemon certificate create")
     if facts is None:
-        return failed(ID, "the facts of the certificate are missing", "momo daemon certificate create")  # fmt: skip
+        return failed(ID, "the facts of the certificate are missing", "momo daemon certificate create")
     if now_s >= facts.ends_s:
         return failed(ID, f"it ended on {_day(facts.ends_s)}", "momo daemon certificate create")
     if facts.ca_ends_s - now_s < own_certificate.CA_WARN_DAYS * _DAY_S:
@@ -247,9 +233,7 @@ def _own(system: System) -> Check:
             "momo daemon certificate create --new-ca")  # fmt: skip
     if why := own_certificate.due(facts, system.names(), now_s):
         return warned(ID, f"{why}, and was not renewed", "momo daemon certificate create")
-    return passed(
-        ID, (f"it covers {', '.join(facts.names)}, and is renewed before {_day(facts.ends_s)}")
-    )
+    return passed(ID, (f"it covers {', '.join(facts.names)}, and is renewed before {_day(facts.ends_s)}"))
 
 
 def _foreign(system: System, path: str, config: Config) -> Check:

@@ -26,14 +26,7 @@ from daemon.doctor.checks import (
     warned,
     with_database,
 )
-from daemon.modem.discovery import (
-    MODEM_VENDORS,
-    SERIAL_CHIPS,
-    PortFinder,
-    UsbDevice,
-    device_number,
-    usb_devices,
-)
+from daemon.modem.discovery import MODEM_VENDORS, SERIAL_CHIPS, PortFinder, UsbDevice, device_number, usb_devices
 from daemon.runtime.locks import MODEM_MANAGER, holders, running
 from daemon.runtime.own_wordings import FOLDER, OwnWordings
 from daemon.store.engine import Reader
@@ -62,13 +55,9 @@ def checks(system: System) -> Iterator[Check]:
     paths = list(dict.fromkeys([*ports, *served]))
     if paths:
         yield from checks_or_default(
-            _permission(system, paths),
-            passed("modem.permission", "this user may open the modems' ports"),
+            _permission(system, paths), passed("modem.permission", "this user may open the modems' ports")
         )
-        yield from checks_or_default(
-            _held(system, paths),
-            passed("modem.busy", "no other program uses a modem's port"),
-        )
+        yield from checks_or_default(_held(system, paths), passed("modem.busy", "no other program uses a modem's port"))
     if modems:
         yield _manager(system, modems)
         if ports:
@@ -113,7 +102,9 @@ def _usb(modems: list[UsbDevice], sticks: list[str]) -> Iterator[Check]:
             load = f"sudo modprobe {module}"
             if module == "option":
                 # The module may be loaded without knowing this product; `new_id` adds the product.
-                load += f" && echo {device.vendor} {device.product} | sudo tee /sys/bus/usb-serial/drivers/option1/new_id"
+                load += (
+                    f" && echo {device.vendor} {device.product} | sudo tee /sys/bus/usb-serial/drivers/option1/new_id"
+                )
             yield failed("modem.driver", f"{name} has no serial port, because the kernel module {module} does not handle it", load)  # fmt: skip
         elif not device.ttys:
             yield failed("modem.port", f"{name} has no serial port in its present USB mode",
@@ -142,9 +133,7 @@ def _permission(system: System, paths: list[str]) -> Iterator[Check]:
             except OSError:
                 lines = []
             fields = (line.split(":") for line in lines)
-            group = next(
-                (f[0] for f in fields if len(f) > 2 and f[2] == str(status.st_gid)), DIALOUT
-            )
+            group = next((f[0] for f in fields if len(f) > 2 and f[2] == str(status.st_gid)), DIALOUT)
             join = f"sudo usermod -aG {group} $USER, then log out and in again"
             yield failed("modem.permission", f"this user may not open {path}: it belongs to the group {group}",
                 join if status.st_gid else f"momo phones udev-rule | sudo tee {RULES}, {_REPLUG}")  # fmt: skip
@@ -250,12 +239,10 @@ def parser_checks(system: System) -> Iterator[Check]:
     own = OwnWordings(Path(system.shop.home) / FOLDER)
     own.read_again()
     wrong = (
-        warned("parser.templates", f"{file.name}:{problem.line}: {problem.why}",
-            "momo messages templates list",
-        )
+        warned("parser.templates", f"{file.name}:{problem.line}: {problem.why}", "momo messages templates list")
         for file in own.files
         for problem in file.loaded.problems
-    )  # fmt: skip
+    )
     ok = f"own wordings of the shop: {len(own.wordings)}, all valid"
     yield from checks_or_default(wrong, passed("parser.templates", ok))
 
@@ -263,7 +250,7 @@ def parser_checks(system: System) -> Iterator[Check]:
 def sim_checks(system: System) -> Iterator[Check]:
     """Check the SIMs. The area `modem` checks PINs."""
     if system.running is None:
-        yield skipped("sim.line", "the daemon does not run, so the SIMs are not known", "momo daemon start")  # fmt: skip
+        yield skipped("sim.line", "the daemon does not run, so the SIMs are not known", "momo daemon start")
         return
     yield from with_database(system, "sim.line", _lines)
 
@@ -289,6 +276,4 @@ def _lines(reader: Reader) -> Iterator[Check]:
         for one in found
         if one.silent
     )  # fmt: skip
-    yield from checks_or_default(
-        silent, passed("sim.heard", "messages arrive on every SIM as usual")
-    )
+    yield from checks_or_default(silent, passed("sim.heard", "messages arrive on every SIM as usual"))

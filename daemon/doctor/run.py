@@ -32,9 +32,7 @@ AREAS: Final[dict[str, Callable[[System], Iterator[Check]]]] = {
 """Area name, the first part of its checks' ids, -> function that yields its checks."""
 
 
-def run_checks(
-    system: System, areas: Sequence[str], monotonic: Callable[[], float] | None = None
-) -> list[Check]:
+def run_checks(system: System, areas: Sequence[str], monotonic: Callable[[], float] | None = None) -> list[Check]:
     """Run the checks of these areas, or of all areas if none is named.
 
     `areas` are keys of `AREAS`. With `monotonic`, a clock in seconds, each check is measured.

@@ -40,11 +40,7 @@ def dns_checks(system: System) -> Iterator[Check]:
     """Check the names."""
 
     def look(reader: Reader) -> Iterator[Check]:
-        hosts = {
-            urlsplit(one.url).hostname or ""
-            for one in endpoints.in_use(reader)
-            if one.url.startswith("https://")
-        }
+        hosts = {urlsplit(one.url).hostname or "" for one in endpoints.in_use(reader) if one.url.startswith("https://")}
         yield from _resolve(system, sorted(hosts - {""})[:HOSTS])
 
     yield from with_database(system, "dns.resolves", look)
@@ -55,11 +51,7 @@ def _resolve(system: System, hosts: list[str]) -> Iterator[Check]:
         yield passed("dns.resolves", "no endpoint has a host name to look up")
         return
     with ThreadPoolExecutor(5, thread_name_prefix="momo-dns") as pool:
-        lost = [
-            host
-            for host, found in zip(hosts, pool.map(system.resolves, hosts), strict=True)
-            if not found
-        ]
+        lost = [host for host, found in zip(hosts, pool.map(system.resolves, hosts), strict=True) if not found]
     if len(lost) == len(hosts) > 0:
         yield warned("dns.resolves", f"no host name can be looked up ({', '.join(lost)}): no Internet connection, or the name server does not answer",
             "check the router; meanwhile payments are read and matched, and webhooks wait")  # fmt: skip
@@ -131,9 +123,9 @@ def hub_checks(system: System) -> Iterator[Check]:
 
 def _answers(system: System, found: HubLink) -> Check:
     if system.running is None:
-        return skipped("hub.link", "the daemon does not run, so nothing is sent to the hub", "momo daemon start")  # fmt: skip
+        return skipped("hub.link", "the daemon does not run, so nothing is sent to the hub", "momo daemon start")
     if found.problem:
-        return failed("hub.link", f"the hub {found.url} takes nothing: {found.problem}", "momo hub status")  # fmt: skip
+        return failed("hub.link", f"the hub {found.url} takes nothing: {found.problem}", "momo hub status")
     if found.heard_at is None:
         return warned("hub.link", f"the hub {found.url} has not answered yet", "check the connection, and that the hub runs")  # fmt: skip
     gone = system.now_us - found.heard_at
@@ -167,9 +159,7 @@ def _branches(reader: Reader, now: int) -> Iterator[Check]:
         )
         for name, count, why in branches.refused_since(reader, now - WINDOW_US)
     )  # fmt: skip
-    yield from checks_or_default(
-        refused, passed("hub.refused", "every row that branches sent was stored")
-    )
+    yield from checks_or_default(refused, passed("hub.refused", "every row that branches sent was stored"))
 
 
 def _branch(one: Branch, now: int) -> Iterator[Check]:
@@ -177,11 +167,7 @@ def _branch(one: Branch, now: int) -> Iterator[Check]:
         yield failed("hub.link", f"two machines send as the branch {one.name}; nothing is taken from either",
             f"momo hub invite {one.name}, and join at the right machine")  # fmt: skip
     elif one.last_heard_at is None or now - one.last_heard_at > SILENT_US:
-        gone = (
-            "nothing"
-            if one.last_heard_at is None
-            else f"for {_span(now - one.last_heard_at)} nothing"
-        )
+        gone = "nothing" if one.last_heard_at is None else f"for {_span(now - one.last_heard_at)} nothing"
         yield warned("hub.link", f"{gone} was heard of the branch {one.name}; its payments wait there",
             f"momo hub status, at {one.name}")  # fmt: skip
     if abs(one.clock_off_us or 0) > CLOCK_US:

@@ -15,16 +15,12 @@ CAPACITY: Final = 30
 """Messages that the SIM stores."""
 INPUT_BYTES_MAX: Final = 4096
 """A longer line is dropped; an SMS to send has at most 2 * 176 characters."""
-_COMMAND: Final = re.compile(
-    r"AT([+][A-Z]+|&?[A-Z]|)(=\?|\?|=|)(.*)", re.ASCII | re.IGNORECASE | re.DOTALL
-)
+_COMMAND: Final = re.compile(r"AT([+][A-Z]+|&?[A-Z]|)(=\?|\?|=|)(.*)", re.ASCII | re.IGNORECASE | re.DOTALL)
 _NOTICES: Final = re.compile(r"[0-2](,[01](,0(,0(,[01])?)?)?)?", re.ASCII)
 _INDEX: Final = re.compile(r"\d{1,3}", re.ASCII)
 _END, _SEND, _CANCEL = b"\r", b"\x1a", b"\x1b"
 _UNREAD, _READ = 0, 1
-_SETTINGS: Final = {
-    "+CMEE": "0", "+CREG": "0", "+CGREG": "0", "+CEREG": "0", "+CSCS": '"IRA"',
-}  # fmt: skip
+_SETTINGS: Final = {"+CMEE": "0", "+CREG": "0", "+CGREG": "0", "+CEREG": "0", "+CSCS": '"IRA"'}
 _OK: Final = ("", "V1", "Q0", "&F", "&C1", "&D0", "H", "+CMGF=0", "+CNUM", "+COPS=3,0", "+CFUN=1")
 """Commands that change nothing here."""
 _REGISTERED: Final = ("+CREG", "+CGREG", "+CEREG")
@@ -155,10 +151,7 @@ class Phone:
             "+CSMS=0": ["+CSMS: 1,1,1"],
             "+CPMS=?": ['+CPMS: ("SM"),("SM"),("SM")'],
             "+CPMS?": ["+CPMS: " + ",".join([f'"SM",{fill}'] * 3)],
-            **{
-                "+CPMS=" + ",".join(['"SM"'] * n): ["+CPMS: " + ",".join([fill] * 3)]
-                for n in (1, 2, 3)
-            },
+            **{"+CPMS=" + ",".join(['"SM"'] * n): ["+CPMS: " + ",".join([fill] * 3)] for n in (1, 2, 3)},
             "+CNMI=?": ["+CNMI: (0,1,2),(0,1),(0),(0),(0,1)"],
             "+CNMI?": [f"+CNMI: {self._notices}"],
         }

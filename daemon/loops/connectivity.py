@@ -7,13 +7,7 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from daemon.core.webhooks.connectivity import CHECK_PAUSES_S, NOTICE_AFTER_S, ConnectivityState
-from daemon.core.webhooks.delivery import (
-    LINK_WORKS,
-    AttemptOutcome,
-    LinkState,
-    classify,
-    is_own_link,
-)
+from daemon.core.webhooks.delivery import LINK_WORKS, AttemptOutcome, LinkState, classify, is_own_link
 from daemon.runtime.config import Config
 from daemon.runtime.system import Clock
 from daemon.sender.address_guard import AddressPolicy
@@ -25,23 +19,15 @@ HTTPS: Final = "https"
 def connection_probe(config: Config) -> HostProbe:
     """Return the probe of hosts, made from the settings."""
     settings = config.webhooks
-    policy = AddressPolicy.from_settings(
-        hosts=settings.allow_private_hosts, cidrs=settings.allow_private_cidrs
-    )
-    return HostProbe(
-        policy, config.network.probe_hosts, connect_timeout_s=settings.connect_timeout_s
-    )
+    policy = AddressPolicy.from_settings(hosts=settings.allow_private_hosts, cidrs=settings.allow_private_cidrs)
+    return HostProbe(policy, config.network.probe_hosts, connect_timeout_s=settings.connect_timeout_s)
 
 
 class Connectivity:
     """State of our own connection, shared by all workers of one event loop."""
 
     def __init__(
-        self,
-        clock: Clock,
-        reach: HostProbe,
-        on_return: Callable[[], None],
-        on_long: Callable[[], Awaitable[None]],
+        self, clock: Clock, reach: HostProbe, on_return: Callable[[], None], on_long: Callable[[], Awaitable[None]]
     ) -> None:
         """Start with a working connection.
 

@@ -38,14 +38,7 @@ from daemon.sender.https import CaFileError, load_context
 from daemon.sender.local_targets import Target
 from daemon.store.webhooks import attempts as store_attempts
 from daemon.store.webhooks import deliveries, endpoints
-from daemon.store.webhooks.attempts import (
-    BATCH,
-    NO_WORKERS,
-    DueDeliveries,
-    EndedAttempt,
-    Leased,
-    Workers,
-)
+from daemon.store.webhooks.attempts import BATCH, NO_WORKERS, DueDeliveries, EndedAttempt, Leased, Workers
 from daemon.wire import DeliveryStatus
 from parsers.masking import describe_error
 
@@ -96,13 +89,7 @@ class WorkerState(Struct):
 class DeliverLoop:
     """Leases and attempts due deliveries, at most `workers` at a time and `per_endpoint` for each endpoint."""
 
-    def __init__(
-        self,
-        env: Env,
-        sender: Target,
-        log: Log,
-        reach: HostProbe | None = None,
-    ) -> None:
+    def __init__(self, env: Env, sender: Target, log: Log, reach: HostProbe | None = None) -> None:
         """Create the loop.
 
         The loop closes `sender` when it stops. `reach` probes hosts while our own connection is down; without it one is
@@ -114,9 +101,7 @@ class DeliverLoop:
         self._log = log
         self._workers = settings.workers
         self._per_endpoint = settings.per_endpoint
-        self._policy = RetryPolicy(
-            tuple(settings.retry_schedule_s), settings.jitter, frozenset(settings.retry_4xx)
-        )
+        self._policy = RetryPolicy(tuple(settings.retry_schedule_s), settings.jitter, frozenset(settings.retry_4xx))
         self._wake = asyncio.Event()
         self._running: dict[asyncio.Task[None], WorkerState] = {}
         self._served: dict[QueueKey, int] = {}
@@ -129,10 +114,7 @@ class DeliverLoop:
         self._unlogged: list[tuple[EndedAttempt, Decision]] = []
         self._recording: asyncio.TimerHandle | None = None
         self._link = Connectivity(
-            env.clock,
-            reach or connection_probe(env.config),
-            on_return=self._link_is_back,
-            on_long=self._link_is_lost,
+            env.clock, reach or connection_probe(env.config), on_return=self._link_is_back, on_long=self._link_is_lost
         )
         self._returned = False
         self._stopping = False
@@ -149,9 +131,7 @@ class DeliverLoop:
         unsubscribe = self._env.store.subscribe(deliveries.TOPIC, self._wake.set)
         forget = self._env.store.subscribe(endpoints.TOPIC, self._endpoints_changed)
         watch = partial(self._link.watch_outage, partial(note_work, self._env, self._log, OUTAGES))
-        minding = asyncio.create_task(
-            keep_running(self._env, self._log, OUTAGES, watch, needs_database=False)
-        )
+        minding = asyncio.create_task(keep_running(self._env, self._log, OUTAGES, watch, needs_database=False))
         try:
             if not self._began:
                 await self._env.store.write(store_attempts.release_all)
@@ -289,9 +269,7 @@ class DeliverLoop:
                 self._unsent += back
             except Exception as error:  # noqa: BLE001 -- as above
                 leased = mine[0].leased if mine else back[0]
-                self._log.error(
-                    "deliver.fault", delivery=leased.delivery.id, error=describe_error(error)
-                )
+                self._log.error("deliver.fault", delivery=leased.delivery.id, error=describe_error(error))
             else:
                 self._unlogged += zip(mine, written.decisions, strict=True)
         self._log_attempts()

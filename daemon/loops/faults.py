@@ -37,11 +37,7 @@ class FaultLoop:
     """Looks for faults every few seconds."""
 
     def __init__(
-        self,
-        env: Env,
-        channels: Mapping[str, Channel],
-        log: Log,
-        not_listening: Callable[[], Iterable[str]] = tuple,
+        self, env: Env, channels: Mapping[str, Channel], log: Log, not_listening: Callable[[], Iterable[str]] = tuple
     ) -> None:
         """Create the loop; `not_listening` returns why addresses of the API are not bound yet."""
         self._not_listening = not_listening
@@ -93,10 +89,7 @@ class FaultLoop:
                 "momo doctor daemon",
             )
         if (busy := store.busy) is not None:
-            found[FaultCause.DATABASE_BUSY] = (
-                Text("fault.database_waits", why=busy.text),
-                busy.next_step,
-            )
+            found[FaultCause.DATABASE_BUSY] = (Text("fault.database_waits", why=busy.text), busy.next_step)
         if fault is None or fault.cause in (
             None,
             FaultCause.STARTING,

@@ -18,12 +18,7 @@ FIND_DAMAGE_S: Final = 20.0
 
 
 async def keep_running(
-    env: Env,
-    log: Log,
-    loop: str,
-    run: Callable[[], Awaitable[None]],
-    *,
-    needs_database: bool = True,
+    env: Env, log: Log, loop: str, run: Callable[[], Awaitable[None]], *, needs_database: bool = True
 ) -> None:
     """Run a loop until cancelled; `loop` is its name in the status, the log and `Env.works`.
 

@@ -72,10 +72,7 @@ class HubLinkLoop:
     async def run(self) -> None:
         """Run until cancelled."""
         store = self._env.store
-        ends = [
-            store.subscribe(journal.TOPIC, self._note_change),
-            store.subscribe(feed.TOPIC, self._note_urgent),
-        ]
+        ends = [store.subscribe(journal.TOPIC, self._note_change), store.subscribe(feed.TOPIC, self._note_urgent)]
         try:
             if self._env.place.role is wire.ShopRole.HUB:
                 with contextlib.suppress(Unavailable):  # the next start tries the rest
@@ -116,9 +113,7 @@ class HubLinkLoop:
         self._env.heartbeat(WORKER, WHOLE_S)
         outgoing: HubRequest | None = None
         try:
-            outgoing = await self._requests.next(
-                self._outcomes, stale=self._stale, size_max=self._size_max
-            )
+            outgoing = await self._requests.next(self._outcomes, stale=self._stale, size_max=self._size_max)
             if outgoing is None:
                 await self._forget_client()
                 return REST_S
@@ -145,9 +140,7 @@ class HubLinkLoop:
             await self._forget_client()
             self._client = wanted, HubClient(*wanted, ca_file=self._env.config.hub.ca_file)
         client = self._client[1]
-        call = client.call(
-            wire.Path.BRANCH_SYNC, outgoing.octets, timeout_s=HELD_S, whole_s=WHOLE_S
-        )
+        call = client.call(wire.Path.BRANCH_SYNC, outgoing.octets, timeout_s=HELD_S, whole_s=WHOLE_S)
         if not outgoing.is_empty:
             clock = self._env.clock
             began_s = clock.monotonic()
@@ -156,9 +149,7 @@ class HubLinkLoop:
             except HubUnreachableError:
                 self._size_max = core_answer.after_failure(self._size_max, outgoing.size)
                 raise
-            self._size_max = core_answer.after_answer(
-                self._size_max, outgoing.size, clock.monotonic() - began_s
-            )
+            self._size_max = core_answer.after_answer(self._size_max, outgoing.size, clock.monotonic() - began_s)
             return answer
         post = asyncio.create_task(call)
         change = asyncio.create_task(self._changed.wait())
@@ -185,11 +176,7 @@ class HubLinkLoop:
                 return 0.0
             more = True  # a payment that came meanwhile may be handed up: it is sent first
         asks_again = any(command["id"] in outgoing.request.outcomes for command in answer.commands)
-        if (
-            asks_again
-            or answer.want is not None
-            or answer.acked <= outgoing.request.after < outgoing.request.upto
-        ):
+        if asks_again or answer.want is not None or answer.acked <= outgoing.request.after < outgoing.request.upto:
             return max(answer.pause_s, STUCK_S)
         if more or self._outcomes or answer.pause_s:
             return answer.pause_s

@@ -26,11 +26,7 @@ class CertificateLoop:
     """Looks at the certificate of `[http] tls_cert` once a minute; any program may replace its files."""
 
     def __init__(
-        self,
-        env: Env,
-        reload: Callable[[], None],
-        log: Log,
-        machine: Callable[[], MachineNames] = machine_names,
+        self, env: Env, reload: Callable[[], None], log: Log, machine: Callable[[], MachineNames] = machine_names
     ) -> None:
         """Create the loop.
 
@@ -67,9 +63,7 @@ class CertificateLoop:
                 # A certificate made by a wrong clock would be refused by every phone.
                 if env.times().doubt is None:
                     now_s = env.clock.now_us() // SECOND_US
-                    why = await asyncio.to_thread(
-                        own_certificate.renew_if_due, env.home, self._machine(), now_s
-                    )
+                    why = await asyncio.to_thread(own_certificate.renew_if_due, env.home, self._machine(), now_s)
                     if why:
                         self._log.info("certificate.renewed", why=why)
                 facts = own_certificate.read_facts(env.home)
@@ -108,11 +102,7 @@ class KeepAwakeLoop:
     """Checks the mains supply, and takes or releases the sleep inhibitor."""
 
     def __init__(
-        self,
-        env: Env,
-        log: Log,
-        hold: SleepInhibitor | None = None,
-        plugged: Callable[[], bool] = on_mains,
+        self, env: Env, log: Log, hold: SleepInhibitor | None = None, plugged: Callable[[], bool] = on_mains
     ) -> None:
         """Create the loop; `hold` and `plugged` default to the machine's own, tests replace them."""
         self._env = env

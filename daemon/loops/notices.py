@@ -79,9 +79,7 @@ class NoticeLoop:
                     raise
                 except Exception as failure:  # noqa: BLE001 -- told; the other notices are sent
                     error = describe_error(failure)
-                    await set_aside(
-                        self._env, self._log, WORKER, f"a notice by {send.channel}", failure
-                    )
+                    await set_aside(self._env, self._log, WORKER, f"a notice by {send.channel}", failure)
                 if error is not None:
                     self._log.warning("notice.not_sent", channel=send.channel, why=error)
             await notices.record_try(self._env, send, error)

@@ -17,9 +17,7 @@ WORKER: Final = "receiving"
 LOOK_S: Final = 5.0
 
 
-async def watch_receiving(
-    env: Env, log: Log, phones: Callable[[], Sequence[ModemHealth]], seen: Watch
-) -> None:
+async def watch_receiving(env: Env, log: Log, phones: Callable[[], Sequence[ModemHealth]], seen: Watch) -> None:
     """Run until cancelled; `seen` is the result of the last look, for `/healthz`."""
     while True:
         try:

@@ -28,9 +28,7 @@ RECORD_RETRY_S: Final = 5.0
 class TextLoop:
     """Sends over one session; it lives as long as the port is open."""
 
-    def __init__(
-        self, env: Env, log: Log, ready: Callable[[], Source | None], worker: str = "texts"
-    ) -> None:
+    def __init__(self, env: Env, log: Log, ready: Callable[[], Source | None], worker: str = "texts") -> None:
         """Create the loop; `ready` returns the sending SIM of the port, None while it cannot send.
 
         `worker` is its name among the loops of the daemon.

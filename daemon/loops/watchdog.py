@@ -71,13 +71,7 @@ STORE: Final = "store"
 class Watchdog:
     """Checks the workers every few seconds."""
 
-    def __init__(
-        self,
-        env: Env,
-        supervisor: Supervisor,
-        phones: Callable[[], Sequence[ModemHealth]],
-        log: Log,
-    ) -> None:
+    def __init__(self, env: Env, supervisor: Supervisor, phones: Callable[[], Sequence[ModemHealth]], log: Log) -> None:
         """Create the watchdog; `phones` are for the status line that `systemctl status` shows."""
         self._env = env
         self._supervisor = supervisor

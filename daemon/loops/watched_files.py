@@ -181,9 +181,7 @@ class WatchedFiles:
                 self._log.info("templates.read", files=len(own.files), wordings=len(own.wordings))
                 for file in own.files:
                     for problem in file.loaded.problems:
-                        self._log.warning(
-                            "templates.wrong", file=file.name, line=problem.line, why=problem.why
-                        )
+                        self._log.warning("templates.wrong", file=file.name, line=problem.line, why=problem.why)
         await self._read_settings()
 
     async def _make_folder(self) -> bool:

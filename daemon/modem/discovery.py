@@ -169,9 +169,7 @@ class PortFinder:
         try:
             folder = (self._sys / "class" / "tty" / name / "device").resolve(strict=True)
         except OSError:
-            self._incomplete = (
-                True  # the name appears before the device data is complete: look again
-            )
+            self._incomplete = True  # the name appears before the device data is complete: look again
             return None
         interface, kind = -1, ("", "", "")
         for place in (folder, *folder.parents[:_PARENTS_MAX]):
@@ -183,9 +181,7 @@ class PortFinder:
                     _attribute(place / "bInterfaceProtocol"),
                 )
             if vendor := _attribute(place / "idVendor"):
-                return _Port(
-                    name, str(place), vendor, _attribute(place / "idProduct"), interface, kind
-                )
+                return _Port(name, str(place), vendor, _attribute(place / "idProduct"), interface, kind)
         return None
 
 
@@ -297,9 +293,7 @@ def usb_devices(sys: Path) -> list[UsbDevice]:
         vendor = _attribute(folder / "idVendor")
         if not vendor:
             continue  # an interface: it is read below its device
-        interfaces = [
-            _interface(entry) for entry in _entries(folder) if (entry / "bInterfaceNumber").exists()
-        ]
+        interfaces = [_interface(entry) for entry in _entries(folder) if (entry / "bInterfaceNumber").exists()]
         name = " ".join(filter(None, (_text(folder / "manufacturer"), _text(folder / "product"))))
         product = _attribute(folder / "idProduct")
         found.append(UsbDevice(folder.name, vendor, product, name, tuple(interfaces)))

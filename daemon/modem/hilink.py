@@ -128,9 +128,7 @@ class StickHealth(Struct, frozen=True):
 class Stick:
     """One stick. Its methods raise `HiLinkError`; they are not called at the same time."""
 
-    def __init__(
-        self, url: str, *, user: str, timeout_s: float, monotonic: Callable[[], float]
-    ) -> None:
+    def __init__(self, url: str, *, user: str, timeout_s: float, monotonic: Callable[[], float]) -> None:
         """Prepare; nothing is opened yet. `timeout_s` is the limit of one request."""
         self._monotonic = monotonic
         self._url = url
@@ -151,8 +149,7 @@ class Stick:
                 from huawei_lte_api.Connection import Connection  # noqa: PLC0415 -- see above
             except ImportError as error:
                 raise HiLinkError(
-                    StickFault.NOT_INSTALLED,
-                    f"the package for HiLink sticks is not installed ({error.name})",
+                    StickFault.NOT_INSTALLED, f"the package for HiLink sticks is not installed ({error.name})"
                 ) from error
             self._connection = Connection(
                 self._url,
@@ -395,10 +392,7 @@ def _fault_of(error: Exception) -> HiLinkError:
     if isinstance(error, OSError):
         return HiLinkError(StickFault.AWAY, "the stick does not answer")
     # The text of the error may hold a message.
-    return HiLinkError(
-        StickFault.AWAY,
-        f"what answers there does not speak as a HiLink stick ({type(error).__name__})",
-    )
+    return HiLinkError(StickFault.AWAY, f"what answers there does not speak as a HiLink stick ({type(error).__name__})")
 
 
 def _optional(ask: Callable[[], Any]) -> Any:
@@ -413,11 +407,7 @@ def _optional(ask: Callable[[], Any]) -> Any:
 
 def _fold(answer: Any) -> dict[str, Any]:
     """Return an answer with names in small letters, in which firmwares differ."""
-    return (
-        {str(name).lower(): value for name, value in answer.items()}
-        if isinstance(answer, dict)
-        else {}
-    )
+    return {str(name).lower(): value for name, value in answer.items()} if isinstance(answer, dict) else {}
 
 
 def _listed(answer: Any) -> Sequence[dict[str, Any]]:

@@ -205,10 +205,7 @@ def _who_is_busy(path: str) -> tuple[str, str]:
     if others:
         said = " and ".join(f"{other.name or 'a program'} (PID {other.pid})" for other in others)
         return f"{path} is in use by {said}", f"Stop it: `kill {others[0].pid}`."
-    return (
-        f"{path} is in use by another user's program",
-        f"`sudo fuser -v {path}` shows which; stop it.",
-    )
+    return (f"{path} is in use by another user's program", f"`sudo fuser -v {path}` shows which; stop it.")
 
 
 class SessionProtocol(Protocol):

@@ -29,10 +29,7 @@ DIRECT: Final = ("2,2,0,1,0", "2,2,0,0,0", "1,2,0,0,0", "2,2")
 """For a phone that accepts none of those: it forwards messages without storing them, so each must
 be acknowledged once it is durable (27.005 clause 3.4.1, `+CNMA`), else the network keeps it."""
 _WITHOUT_STORED_REPORTS: Final = ("2,1,0,1,0", "2,1,0,0,0", "1,1,0,0,0", "3,1,0,0,0", "2,1")
-ICCID: Final = (
-    "AT+CCID", "AT+ICCID", "AT^ICCID?", "AT+QCCID", "AT+CICCID", "AT+ZGETICCID",
-    "AT+CRSM=176,12258,0,0,10",
-)  # fmt: skip
+ICCID: Final = ("AT+CCID", "AT+ICCID", "AT^ICCID?", "AT+QCCID", "AT+CICCID", "AT+ZGETICCID", "AT+CRSM=176,12258,0,0,10")
 """The command differs between makes; the last one reads the file EF-ICCID (27.007 clause 8.18)."""
 PIN_COUNTERS: Final = ("AT+CPINR", "AT^CPIN?")
 """27.007 clause 8.65, and the equivalent in Huawei's command set."""

@@ -15,8 +15,7 @@ from daemon.runtime.config import logo_type
 from daemon.runtime.words import of_checkout
 
 _ELSEWHERE: Final = (
-    "default-src 'none'; connect-src 'self'; img-src data:; form-action 'self'; base-uri 'none'; "
-    "frame-ancestors 'none'"
+    "default-src 'none'; connect-src 'self'; img-src data:; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 )
 
 
@@ -40,9 +39,7 @@ class Assets:
         self.logo = logo_address(logo)
         self._js = look["page.js"].strip()
         self.words = {language: of_checkout(language) for language in languages}
-        self.policy = (
-            f"{_ELSEWHERE}; style-src {_source(self._css)}; script-src {_source(self._js)}"
-        ).encode()
+        self.policy = (f"{_ELSEWHERE}; style-src {_source(self._css)}; script-src {_source(self._js)}").encode()
 
     @classmethod
     def load(cls, languages: Sequence[str], logo: str, colour: str) -> Self:
@@ -119,9 +116,7 @@ def contrast(one: Colour, other: Colour) -> float:
     return (high + 0.05) / (low + 0.05)
 
 
-def _readable(
-    colour: Colour, grounds: tuple[Colour, ...], towards: Colour
-) -> tuple[Colour, Colour]:
+def _readable(colour: Colour, grounds: tuple[Colour, ...], towards: Colour) -> tuple[Colour, Colour]:
     """Return the colour, changed until it can be read on every background, and its tint."""
     while True:
         tint = _mixed(grounds[0], colour, _TINT)
@@ -132,8 +127,7 @@ def _readable(
 
 def _luminance(colour: Colour) -> float:
     parts = [
-        part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4
-        for part in (each / 255 for each in colour)
+        part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in (each / 255 for each in colour)
     ]
     return 0.2126 * parts[0] + 0.7152 * parts[1] + 0.0722 * parts[2]
 

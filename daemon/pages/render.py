@@ -17,14 +17,7 @@ from starlette.types import Receive, Send
 
 from daemon.core.json_values import dump
 from daemon.core.payments import checkout
-from daemon.core.payments.checkout import (
-    ENDED,
-    MONEY,
-    ROOT,
-    CheckoutScreen,
-    CheckoutView,
-    return_address,
-)
+from daemon.core.payments.checkout import ENDED, MONEY, ROOT, CheckoutScreen, CheckoutView, return_address
 from daemon.env import Env
 from daemon.pages.assets import Assets
 from daemon.runtime import sse
@@ -95,9 +88,7 @@ def receipt(view: CheckoutView, words: Texts) -> list[tuple[str, str]]:
     if view.screen not in MONEY and view.screen is not CheckoutScreen.REVERSED:
         return []
     customer = ", ".join(part for part in (view.customer, view.phone) if part)
-    difference = {CheckoutScreen.SHORT: "missing_amount", CheckoutScreen.OVER: "extra_amount"}.get(
-        view.screen
-    )
+    difference = {CheckoutScreen.SHORT: "missing_amount", CheckoutScreen.OVER: "extra_amount"}.get(view.screen)
     rows = [
         ("shop", view.shop),
         ("received_amount", _money(view, view.received)),
@@ -105,12 +96,7 @@ def receipt(view: CheckoutView, words: Texts) -> list[tuple[str, str]]:
         (difference, _money(view, view.difference)),
         (view.settled and f"settled_{view.settled}", _money(view, view.settled_amount)),
         ("date", None if view.paid_at is None else format_time(view.paid_at, view.timezone, words)),
-        (
-            "taken_back",
-            None
-            if view.reversed_at is None
-            else format_time(view.reversed_at, view.timezone, words),
-        ),
+        ("taken_back", None if view.reversed_at is None else format_time(view.reversed_at, view.timezone, words)),
         ("step_reference", view.code),
         ("transaction_ends", view.telco_last4),
         ("customer", customer),
@@ -178,9 +164,7 @@ REFRESH_EXPIRED_S: Final = 60
 MIN_INTERVAL_S: Final = 0.2
 """A busy shop commits often; a page is rendered at most five times a second."""
 RETRY: Final = b"retry: 3000\n\n"
-_CLAIMING: Final = frozenset(
-    {CheckoutScreen.WAITING, CheckoutScreen.CHECKING, CheckoutScreen.EXPIRED}
-)
+_CLAIMING: Final = frozenset({CheckoutScreen.WAITING, CheckoutScreen.CHECKING, CheckoutScreen.EXPIRED})
 _HOST: Final = re.compile(r"(.*?)(?::[0-9]+)?")
 
 
@@ -243,10 +227,7 @@ class PageRenderer(Struct, frozen=True):
         settings, language = self.env.config.pages, self.language
         t, network = self.assets.words[language], self.query.get("net", "")
         own = {"mtn": settings.menu_mtn, "telecel": settings.menu_telecel, "at": settings.menu_at}
-        menus = {
-            name: t[f"menu_{name}"] if text == checkout.MENUS[name] else text
-            for name, text in own.items()
-        }
+        menus = {name: t[f"menu_{name}"] if text == checkout.MENUS[name] else text for name, text in own.items()}
         view = checkout.view(facts, self.env.texting.steps, menus, network, now)
         claiming = view.screen in _CLAIMING and (problem != "" or "paid" in self.query)
         said = headings(view, t)
@@ -306,9 +287,7 @@ class PageRenderer(Struct, frozen=True):
             ends_at=view.expires_at if view.screen is CheckoutScreen.WAITING else None,
         )
 
-    async def stream(
-        self, receive: Receive, send: Send, headers: tuple[Header, ...], stopping: asyncio.Event
-    ) -> None:
+    async def stream(self, receive: Receive, send: Send, headers: tuple[Header, ...], stopping: asyncio.Event) -> None:
         """Send the page on each change, until its final state, the visitor leaves or the daemon stops."""
         wake = asyncio.Event()
         unsubscribe = self.env.store.subscribe(journal.TOPIC, wake.set)

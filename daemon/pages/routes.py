@@ -27,15 +27,7 @@ from daemon.env import Env
 from daemon.flows.payments.reconcile import ClaimResult, claim_payment
 from daemon.pages.assets import Assets
 from daemon.pages.render import PageRenderer, RenderedPage
-from daemon.runtime.page_response import (
-    JSON,
-    PRIVATE,
-    STRICT_TRANSPORT,
-    Header,
-    PageResponse,
-    header,
-    read_form,
-)
+from daemon.runtime.page_response import JSON, PRIVATE, STRICT_TRANSPORT, Header, PageResponse, header, read_form
 from daemon.wire import ErrorCode
 from parsers.reading import valid_for_any
 
@@ -146,9 +138,7 @@ class PayRoutes:
 class _Visit:
     """One request of a visitor."""
 
-    def __init__(
-        self, env: Env, assets: Assets, visitors: Visitors, stopping: asyncio.Event, scope: Scope
-    ) -> None:
+    def __init__(self, env: Env, assets: Assets, visitors: Visitors, stopping: asyncio.Event, scope: Scope) -> None:
         self._env = env
         self._assets = assets
         self._visitors = visitors
@@ -169,9 +159,7 @@ class _Visit:
         scope = self._scope
         allowed = _METHODS.get(self._part, _READ)
         if scope["method"] not in allowed:
-            raise Refusal(
-                ErrorCode.METHOD_NOT_ALLOWED, headers={"Allow": ", ".join(sorted(allowed))}
-            )
+            raise Refusal(ErrorCode.METHOD_NOT_ALLOWED, headers={"Allow": ", ".join(sorted(allowed))})
         wait_s = self._visitors.may_look(scope, self._env.clock.now_us())
         if wait_s:
             answer = self._plain(429, "too_fast", wait_s)

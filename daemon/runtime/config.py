@@ -18,11 +18,7 @@ import msgspec
 from msgspec import Struct, field
 
 from daemon.core.payments.checkout import MENUS
-from daemon.core.payments.payer_texts import (
-    STEPS,
-    TextKind,
-    template_error,
-)
+from daemon.core.payments.payer_texts import STEPS, TextKind, template_error
 from daemon.core.upkeep.self_check import CHOICES, OFF
 from daemon.core.webhooks.delivery import SCHEDULE_S
 from daemon.runtime.words import DEFAULT, LANGUAGES, sentences
@@ -180,9 +176,7 @@ def _steps(value: str) -> str:
 
 def _product(value: str) -> str:
     name, _, price = value.rpartition("=")
-    good = (
-        0 < len(name.strip()) <= 40 and name.isprintable() and read_api_amount(price.strip(), "GHS")
-    )
+    good = 0 < len(name.strip()) <= 40 and name.isprintable() and read_api_amount(price.strip(), "GHS")
     return "" if good else 'takes a name and a price in cedis, such as "Rice 1 kg = 12.50"'
 
 
@@ -256,19 +250,13 @@ def _server(value: str) -> str:
     # Settings are shown, and copied into reports.
     words = [pair.partition("=")[0] for pair in parts.query.split("&")]
     if ":" in parts.netloc.rpartition("@")[0] or {"password", "sslpassword"} & set(words):
-        return (
-            "takes no password: write it into a file of libpq (chmod 600) and add ?passfile=/PATH"
-        )
+        return "takes no password: write it into a file of libpq (chmod 600) and add ?passfile=/PATH"
     return ""
 
 
 def folder_elsewhere(value: str) -> str:
     """Check the form only: the folder need not exist at each start, because it may be on a removable drive."""
-    return (
-        ""
-        if not value or value.startswith("/")
-        else "takes a path from the root, such as /media/stick/momo"
-    )
+    return "" if not value or value.startswith("/") else "takes a path from the root, such as /media/stick/momo"
 
 
 def _port(value: str) -> str:
@@ -715,11 +703,7 @@ def rows_of(section: str, kind: type[Any]) -> dict[str, SettingRow]:
 
 def all_rows() -> dict[str, SettingRow]:
     """Return the row of each `section.name`, without `[[sources]]`."""
-    return {
-        row.key: row
-        for section, kind in sections().items()
-        for row in rows_of(section, kind).values()
-    }
+    return {row.key: row for section, kind in sections().items() for row in rows_of(section, kind).values()}
 
 
 def value_of(config: Config, row: SettingRow) -> Any:
@@ -742,7 +726,6 @@ def merged(running: Config, new: Config) -> tuple[Config, tuple[str, ...]]:
     if new.sources != running.sources:
         waiting.append(SOURCES)
     parts = {
-        section: msgspec.structs.replace(getattr(running, section), **values)
-        for section, values in changed.items()
+        section: msgspec.structs.replace(getattr(running, section), **values) for section, values in changed.items()
     }
     return msgspec.structs.replace(running, **parts), tuple(waiting)

@@ -72,11 +72,7 @@ Values = dict[str, dict[str, Any]]
 
 
 def load_config(
-    path: str,
-    environ: Mapping[str, str],
-    system_path: str = SYSTEM_PATH,
-    *,
-    absent_files: bool = False,
+    path: str, environ: Mapping[str, str], system_path: str = SYSTEM_PATH, *, absent_files: bool = False
 ) -> Config:
     """Load the settings; without a file, return the defaults.
 
@@ -96,9 +92,7 @@ def load_config(
     return _config(merged)
 
 
-def settings_files(
-    path: str, environ: Mapping[str, str], system_path: str = SYSTEM_PATH
-) -> tuple[str, ...]:
+def settings_files(path: str, environ: Mapping[str, str], system_path: str = SYSTEM_PATH) -> tuple[str, ...]:
     """Return the paths of the settings files, those of the machine first; they need not exist."""
     return (path,) if environ.get(HOME_VARIABLE) else (system_path, path)
 
@@ -118,9 +112,7 @@ def check_writers(path: str, environ: Mapping[str, str], system_path: str = SYST
             raise ConfigError(f"{fault} (the daemon does not use settings that others may change)")
 
 
-def config_sources(
-    path: str, environ: Mapping[str, str], system_path: str = SYSTEM_PATH
-) -> dict[str, str]:
+def config_sources(path: str, environ: Mapping[str, str], system_path: str = SYSTEM_PATH) -> dict[str, str]:
     """Return `section.key` -> `FILE, line N` for each value set in the files, of the file that counts.
 
     Raises:
@@ -223,30 +215,22 @@ class _File:
             if section not in kinds:
                 raise self._unknown("section", section, section, [*kinds, SOURCES])
             if not isinstance(table, dict):
-                raise self._error(
-                    section, f"{section} is a section: write its keys below a line [{section}]"
-                )
+                raise self._error(section, f"{section} is a section: write its keys below a line [{section}]")
             found[section] = self._section(rows_of(section, kinds[section]), section, table)
         return found
 
     def _sources(self, tables: Any) -> tuple[SourceSettings, ...]:
         if not isinstance(tables, list) or not all(isinstance(one, dict) for one in tables):
-            raise self._error(
-                SOURCES, "sources is a list: begin each source with a line [[sources]]"
-            )
+            raise self._error(SOURCES, "sources is a list: begin each source with a line [[sources]]")
         rows = rows_of(SOURCES, SourceSettings)
         read = [self._section(rows, SOURCES, table) for table in tables]
         found = [SourceSettings(**values) for values in read]
-        key, why = fault_of_sources(
-            [(one, frozenset(keys)) for one, keys in zip(found, read, strict=True)]
-        )
+        key, why = fault_of_sources([(one, frozenset(keys)) for one, keys in zip(found, read, strict=True)])
         if why:
             raise self._error(f"{SOURCES}.{key}" if key else SOURCES, why)
         return tuple(found)
 
-    def _section(
-        self, rows: Mapping[str, SettingRow], section: str, table: Mapping[str, Any]
-    ) -> dict[str, Any]:
+    def _section(self, rows: Mapping[str, SettingRow], section: str, table: Mapping[str, Any]) -> dict[str, Any]:
         found = {}
         for key, value in table.items():
             if key not in rows:
@@ -312,12 +296,7 @@ class _File:
         return None
 
 
-_TYPE_NAMES: Final = {
-    bool: "true or false",
-    int: "a whole number",
-    float: "a number",
-    str: "a text",
-}
+_TYPE_NAMES: Final = {bool: "true or false", int: "a whole number", float: "a number", str: "a text"}
 
 
 # Editing, for `momo config` and the dashboard. A change edits only the lines of its key; comments and order stay. The edited
@@ -372,9 +351,7 @@ def get_setting(places: wire.Places, environ: Mapping[str, str], key: str) -> di
     return next(row for row in show_settings(places, environ) if row["key"] == key)
 
 
-def change_setting(
-    places: wire.Places, key: str, value: str | None, *, dry_run: bool = False
-) -> dict[str, Any]:
+def change_setting(places: wire.Places, key: str, value: str | None, *, dry_run: bool = False) -> dict[str, Any]:
     """Set one setting in the shop's own file, or remove it from the file if `value` is None.
 
     A missing file is created. `value` is as typed: a text, a number, true or false, a list as TOML or separated by
@@ -562,9 +539,7 @@ def _is_source(block: str, name: str) -> bool:
     return isinstance(found, list) and [each.get("name") for each in found] == [name]
 
 
-def validate_settings(
-    places: wire.Places, environ: Mapping[str, str], file: str | None
-) -> dict[str, Any]:
+def validate_settings(places: wire.Places, environ: Mapping[str, str], file: str | None) -> dict[str, Any]:
     """Validate the settings, or another settings file; return `{path, valid: true}`.
 
     Raises:

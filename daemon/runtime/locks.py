@@ -52,9 +52,7 @@ class HomeLock:
             os.close(fd)
             who = f"process {holder}" if holder else "another process"
             raise Locked(f"{who} already runs this shop ({self._path})") from error
-        with contextlib.suppress(
-            OSError
-        ):  # a full or read-only disk; the number is only for messages
+        with contextlib.suppress(OSError):  # a full or read-only disk; the number is only for messages
             os.ftruncate(fd, 0)
             os.pwrite(fd, f"{os.getpid()}\n".encode(), 0)
         self._fd = fd
@@ -81,9 +79,7 @@ def holders(path: str, proc: Path = PROC) -> list[Holder]:
     """
     wanted = os.path.realpath(path)
     return [
-        Holder(pid, _name(proc, pid))
-        for pid in _programs(proc)
-        if pid != os.getpid() and _holds(proc, pid, wanted)
+        Holder(pid, _name(proc, pid)) for pid in _programs(proc) if pid != os.getpid() and _holds(proc, pid, wanted)
     ]
 
 

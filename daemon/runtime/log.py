@@ -40,9 +40,7 @@ class LineWriter(Protocol):
 class Log:
     """Writes events through structlog; every line is masked."""
 
-    def __init__(
-        self, out: TextIO | None, *, as_json: bool = False, file: LineWriter | None = None
-    ) -> None:
+    def __init__(self, out: TextIO | None, *, as_json: bool = False, file: LineWriter | None = None) -> None:
         self._out = out
         self._as_json = as_json
         self._file = file
@@ -87,9 +85,7 @@ class Log:
 
     def _write(self, level: str, event: str, facts: dict[str, Any]) -> None:
         for logger in self._prepared():
-            with contextlib.suppress(
-                OSError
-            ):  # stderr may be a file on a full disk, or a closed pipe
+            with contextlib.suppress(OSError):  # stderr may be a file on a full disk, or a closed pipe
                 getattr(logger, level)(event, **facts)
 
 
@@ -123,9 +119,7 @@ def _structlog(out: Any, *, as_json: bool) -> Any:
         processors=[
             _mask_all,
             structlog.processors.add_log_level,
-            structlog.processors.TimeStamper(
-                fmt="iso", utc=True, key="ts" if as_json else "timestamp"
-            ),
+            structlog.processors.TimeStamper(fmt="iso", utc=True, key="ts" if as_json else "timestamp"),
             *([_name_component] if as_json else []),
             renderer,
         ],
@@ -137,9 +131,7 @@ def _mask_all(_logger: Any, _method: str, line: MutableMapping[str, Any]) -> Map
     return {key: mask_value("" if key == "event" else key, value) for key, value in line.items()}
 
 
-def _name_component(
-    _logger: Any, _method: str, line: MutableMapping[str, Any]
-) -> Mapping[str, Any]:
+def _name_component(_logger: Any, _method: str, line: MutableMapping[str, Any]) -> Mapping[str, Any]:
     """Add the members that `momo daemon logs` uses: the type `item`, and the component (the event's part before the dot)."""
     return {"type": "item", "component": str(line["event"]).partition(".")[0], **line}
 
@@ -148,11 +140,7 @@ class LogFile:
     """A text stream that writes the log file and rotates it when it is full."""
 
     def __init__(
-        self,
-        folder: str,
-        *,
-        bytes_max: int = BYTES_MAX,
-        is_paused: Callable[[], bool] = lambda: False,
+        self, folder: str, *, bytes_max: int = BYTES_MAX, is_paused: Callable[[], bool] = lambda: False
     ) -> None:
         """Prepare the file in `folder`, which is created with the first line.
 
@@ -182,9 +170,7 @@ class LogFile:
                 self.close()
                 for number in range(FILES_MAX - 1, 0, -1):
                     older = self._path.with_name(f"{NAME}.{number}")
-                    newer = (
-                        self._path if number == 1 else self._path.with_name(f"{NAME}.{number - 1}")
-                    )
+                    newer = self._path if number == 1 else self._path.with_name(f"{NAME}.{number - 1}")
                     with contextlib.suppress(FileNotFoundError):
                         newer.replace(older)
                 self._open()

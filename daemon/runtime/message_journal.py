@@ -243,11 +243,7 @@ class MessageJournal(Struct):
             return []
         mark = core.shop_mark(self.key)
         with contextlib.suppress(OSError):
-            return [
-                path
-                for path in _files(Path(self.second.path))
-                if path.name.startswith(f"momo-{mark}-")
-            ]
+            return [path for path in _files(Path(self.second.path)) if path.name.startswith(f"momo-{mark}-")]
         return []
 
     def _ready(self, month: str) -> _Open:

@@ -77,9 +77,7 @@ PRIVATE_NETWORKS: Final = tuple(
     )
 )  # fmt: skip
 LOCAL: Final = ("localhost", "127.0.0.1", "::1")
-_DNS: Final = re.compile(
-    r"(?=.{1,253}\Z)([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?)(\.[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?)*"
-)
+_DNS: Final = re.compile(r"(?=.{1,253}\Z)([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?)(\.[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?)*")
 _Address: TypeAlias = IPv4Address | IPv6Address
 
 
@@ -259,9 +257,7 @@ def _wanted(machine: MachineNames, domains: tuple[str, ...]) -> list[str]:
     return [name for name in (*hosts, *machine.addresses) if _may_sign(domains, name)]
 
 
-def _issue(
-    folder: Path, given: tuple[str, ...], machine: MachineNames, now_s: int
-) -> CertificateFacts:
+def _issue(folder: Path, given: tuple[str, ...], machine: MachineNames, now_s: int) -> CertificateFacts:
     """Write a new server certificate and its facts."""
     from daemon.runtime.certificate_authority import Authority  # noqa: PLC0415 -- not on the idle path
 
@@ -304,8 +300,6 @@ def _as_certificate_error() -> Iterator[None]:
     try:
         yield
     except FileNotFoundError as error:
-        raise CertificateError(
-            f"{error.filename} is missing: momo daemon certificate create"
-        ) from error
+        raise CertificateError(f"{error.filename} is missing: momo daemon certificate create") from error
     except (OSError, ValueError) as error:
         raise CertificateError(f"the certificate cannot be made or read: {error}") from error

@@ -51,9 +51,7 @@ class OwnWordings(Struct):
         if texts == self._texts and not unread:
             return False
         files = [
-            known[name]
-            if self._texts.get(name) == text
-            else TemplateFile(name, load_wordings(text))
+            known[name] if self._texts.get(name) == text else TemplateFile(name, load_wordings(text))
             for name, text in texts.items()
         ]
         self._texts = texts

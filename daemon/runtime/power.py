@@ -77,10 +77,7 @@ class SleepInhibitor:
     async def _start(self, *words: str) -> None:
         try:
             process = await asyncio.create_subprocess_exec(
-                *words,
-                stdin=asyncio.subprocess.PIPE,
-                stdout=asyncio.subprocess.PIPE,
-                stderr=asyncio.subprocess.PIPE,
+                *words, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE
             )
         except OSError as error:
             raise InhibitRefused(f"{words[0]} cannot be started: {error.strerror}") from error

@@ -142,9 +142,7 @@ class Vault:
         with os.fdopen(fd, encoding="ascii", errors="replace") as file:
             # Check the open file: another file could take its name meanwhile.
             if stat.S_IMODE(os.fstat(fd).st_mode) & 0o077:
-                raise SecretsUnsafe(
-                    f"other users can read {self._file}; type: chmod 600 {self._file}"
-                )
+                raise SecretsUnsafe(f"other users can read {self._file}; type: chmod 600 {self._file}")
             return file.read(1024).strip()
 
     def _read_credential(self) -> str:
@@ -156,9 +154,7 @@ class Vault:
         try:
             return self._credential.read_text(encoding="ascii", errors="replace").strip()
         except OSError as error:
-            raise SecretsLocked(
-                f"systemd gave this service no credential {CREDENTIAL}: {error.strerror}"
-            ) from error
+            raise SecretsLocked(f"systemd gave this service no credential {CREDENTIAL}: {error.strerror}") from error
 
     def _first_key(self, *, make: bool) -> bytes:
         if not make:
@@ -226,9 +222,7 @@ class _Keyring:
         with self._lock:
             if self._answer is None and (self._asking is None or not self._asking.is_alive()):
                 self._why = "the keyring is waiting for its password"
-                self._asking = threading.Thread(
-                    target=self._ask, args=(make,), name="keyring", daemon=True
-                )
+                self._asking = threading.Thread(target=self._ask, args=(make,), name="keyring", daemon=True)
                 self._asking.start()
             asking = self._asking
         if asking is not None:

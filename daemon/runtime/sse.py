@@ -27,9 +27,7 @@ _TYPE: Final = (b"content-type", b"text/event-stream; charset=utf-8")
 class SseStream:
     """One open stream."""
 
-    def __init__(
-        self, send: Send, left: "asyncio.Task[None]", stopping: "asyncio.Task[object]"
-    ) -> None:
+    def __init__(self, send: Send, left: "asyncio.Task[None]", stopping: "asyncio.Task[object]") -> None:
         """Wrap a started response; `left` is done when the client has disconnected, `stopping` when the daemon stops."""
         self._send = send
         self._left = left
@@ -51,13 +49,9 @@ class SseStream:
 
     async def rest(self, seconds: float) -> None:
         """Sleep for some seconds, or until the stream is over."""
-        await asyncio.wait(
-            {self._left, self._stopping}, timeout=seconds, return_when=asyncio.FIRST_COMPLETED
-        )
+        await asyncio.wait({self._left, self._stopping}, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
 
-    async def wait(
-        self, wake: asyncio.Event, within_s: float | None = None, sign: bytes = STILL_HERE
-    ) -> None:
+    async def wait(self, wake: asyncio.Event, within_s: float | None = None, sign: bytes = STILL_HERE) -> None:
         """Wait for new events or the end of the stream; at a timeout, send a sign that keeps the connection alive.
 
         `within_s` is the timeout in seconds, if shorter than the keep-alive. The sign is a comment, or a complete event.
@@ -66,9 +60,7 @@ class SseStream:
         woken = asyncio.create_task(wake.wait())
         try:
             done, _ = await asyncio.wait(
-                {woken, self._left, self._stopping},
-                timeout=limit_s,
-                return_when=asyncio.FIRST_COMPLETED,
+                {woken, self._left, self._stopping}, timeout=limit_s, return_when=asyncio.FIRST_COMPLETED
             )
         finally:
             woken.cancel()
@@ -80,10 +72,7 @@ class SseStream:
 
 @asynccontextmanager
 async def opened(
-    receive: Receive,
-    send: Send,
-    stopping: asyncio.Event,
-    headers: tuple[tuple[bytes, bytes], ...] = HEADERS,
+    receive: Receive, send: Send, stopping: asyncio.Event, headers: tuple[tuple[bytes, bytes], ...] = HEADERS
 ) -> AsyncIterator[SseStream]:
     """Start the response; at the end of the block, end it too, unless the client has disconnected.
 

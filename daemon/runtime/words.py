@@ -15,10 +15,7 @@ from daemon.core.text import Catalogue
 
 FOLDER: Final = resources.files("daemon") / "words"
 DEFAULT: Final = "en"
-LANGUAGES: Final = (
-    DEFAULT,
-    *sorted(entry.name for entry in FOLDER.iterdir() if entry.name != DEFAULT),
-)
+LANGUAGES: Final = (DEFAULT, *sorted(entry.name for entry in FOLDER.iterdir() if entry.name != DEFAULT))
 """The languages, English first."""
 
 

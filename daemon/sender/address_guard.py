@@ -136,8 +136,7 @@ class AddressPolicy(Struct, frozen=True):
             ValueError: A network is invalid, for example has host bits set.
         """
         return cls(
-            frozenset(canonical_host(host) for host in hosts),
-            tuple(ipaddress.ip_network(cidr) for cidr in cidrs),
+            frozenset(canonical_host(host) for host in hosts), tuple(ipaddress.ip_network(cidr) for cidr in cidrs)
         )
 
 
@@ -195,9 +194,7 @@ def check_address(host: str, address: Address, policy: AddressPolicy) -> UrlRefu
     return UrlRefusal.PRIVATE_ADDRESS
 
 
-def check_addresses(
-    host: str, addresses: Sequence[str], policy: AddressPolicy = PUBLIC_ONLY
-) -> UrlRefusal | None:
+def check_addresses(host: str, addresses: Sequence[str], policy: AddressPolicy = PUBLIC_ONLY) -> UrlRefusal | None:
     """Return the reason why `host` is refused, None when all of its addresses are allowed.
 
     One refused address refuses the host, because the owner of the name could choose which one is used.
@@ -278,12 +275,7 @@ def _in(address: Address, networks: Iterable[Network]) -> bool:
 def _is_host(host: str) -> bool:
     """Return whether the host is a name, or an address with only one interpretation."""
     if host.startswith("["):
-        return (
-            host.endswith("]")
-            and "%" not in host
-            and ":" in host
-            and parse_address(host) is not None
-        )
+        return host.endswith("]") and "%" not in host and ":" in host and parse_address(host) is not None
     lowered = host.lower()
     labels = lowered.split(".")
     if _NUMERIC.fullmatch(labels[-1]):

@@ -17,14 +17,7 @@ from urllib.parse import urlsplit
 
 from daemon.core.limits import SECOND_US
 from daemon.core.webhooks.delivery import DeliveryError
-from daemon.sender.address_guard import (
-    EXPLANATIONS,
-    AddressPolicy,
-    Resolver,
-    check_addresses,
-    check_url,
-    parse_address,
-)
+from daemon.sender.address_guard import EXPLANATIONS, AddressPolicy, Resolver, check_addresses, check_url, parse_address
 from daemon.sender.connection import CLOCK, ExchangeError, ExchangeTimeout
 
 Connector = Callable[[str, int], Awaitable[socket.socket]]
@@ -41,11 +34,7 @@ class Dialer:
     """Opens TCP connections to checked addresses."""
 
     def __init__(
-        self,
-        policy: AddressPolicy,
-        resolver: Resolver,
-        connector: Connector,
-        connect_timeout_s: float,
+        self, policy: AddressPolicy, resolver: Resolver, connector: Connector, connect_timeout_s: float
     ) -> None:
         self._policy = policy
         self._resolver = resolver
@@ -141,9 +130,7 @@ class SystemResolver:
             loop = asyncio.get_running_loop()
             future = self._running[host] = loop.create_future()
             future.add_done_callback(lambda _: self._running.pop(host, None))
-            looking = threading.Thread(
-                target=self._look_up, args=(loop, future, host, port), name="dns", daemon=True
-            )
+            looking = threading.Thread(target=self._look_up, args=(loop, future, host, port), name="dns", daemon=True)
             try:
                 looking.start()
             except RuntimeError as error:  # no thread or memory is left
@@ -156,10 +143,7 @@ class SystemResolver:
 
     @staticmethod
     def _look_up(
-        loop: asyncio.AbstractEventLoop,
-        future: asyncio.Future[Sequence[str] | OSError],
-        host: str,
-        port: int,
+        loop: asyncio.AbstractEventLoop, future: asyncio.Future[Sequence[str] | OSError], host: str, port: int
     ) -> None:
         answer: Sequence[str] | OSError
         try:
@@ -283,9 +267,7 @@ class DatedContext(ssl.SSLContext):
         signed_s = int(self.stamp) if self.stamp.isdecimal() else 0
         is_wrong = signed_s and abs(signed_s - CLOCK.now_us() / SECOND_US) > APART_S
         flags = int(self.verify_flags)
-        self.verify_flags = ssl.VerifyFlags(
-            flags | NO_CHECK_TIME if is_wrong else flags & ~NO_CHECK_TIME
-        )
+        self.verify_flags = ssl.VerifyFlags(flags | NO_CHECK_TIME if is_wrong else flags & ~NO_CHECK_TIME)
         made = super().wrap_bio(*args, **named)
         assert isinstance(made, _DatedTls)
         made.at_s = signed_s if is_wrong else None

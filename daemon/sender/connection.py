@@ -213,9 +213,7 @@ class SocketStream(asyncio.Protocol):
 
 
 def _broken(error: Exception) -> ExchangeError:
-    if isinstance(
-        error, ssl.SSLError
-    ):  # an alert, e.g. "certificate required", may come after the handshake
+    if isinstance(error, ssl.SSLError):  # an alert, e.g. "certificate required", may come after the handshake
         why = error.reason or str(error)
         if "CERTIFICATE_REQUIRED" in why:
             why += "; the other side asks for a certificate of ours, and momo has none"
@@ -279,11 +277,7 @@ class HttpConnection(httpx.AsyncByteStream):
     """A connection; iterating it gives the body of its answer, as it came. httptools calls the methods `on_...`."""
 
     def __init__(
-        self,
-        origin: Origin,
-        stream: SocketStream,
-        bytes_max: int,
-        give_back: Callable[["HttpConnection"], None],
+        self, origin: Origin, stream: SocketStream, bytes_max: int, give_back: Callable[["HttpConnection"], None]
     ) -> None:
         """Create it.
 

@@ -117,12 +117,7 @@ class InboxError(MomoError):
 
 
 async def post_again(
-    url: str,
-    user: str,
-    password: str | None,
-    since_us: int,
-    until_us: int,
-    timeout_s: float = INBOX_TIMEOUT_S,
+    url: str, user: str, password: str | None, since_us: int, until_us: int, timeout_s: float = INBOX_TIMEOUT_S
 ) -> None:
     """Let the app post every SMS that it received in a period, each as `sms:received`.
 
@@ -138,9 +133,7 @@ async def post_again(
         InboxError: The phone does not answer, or refuses.
     """
     if password is None:
-        raise InboxError(
-            "the password of the app's local server is not stored: momo phones password NAME"
-        )
+        raise InboxError("the password of the app's local server is not stored: momo phones password NAME")
     order = {
         "since": _iso(since_us),
         "until": _iso(until_us),

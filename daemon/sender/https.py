@@ -21,13 +21,7 @@ import httpx
 
 from daemon.core.webhooks.delivery import ANSWER_KEPT_BYTES_MAX, AttemptOutcome, DeliveryError
 from daemon.runtime.config import Webhooks
-from daemon.sender.address_guard import (
-    EXPLANATIONS,
-    PUBLIC_ONLY,
-    AddressPolicy,
-    Resolver,
-    check_url,
-)
+from daemon.sender.address_guard import EXPLANATIONS, PUBLIC_ONLY, AddressPolicy, Resolver, check_url
 from daemon.sender.connect import Connector, DatedContext, Dialer, SystemResolver, connect_socket
 from daemon.sender.connection import ExchangeError
 from daemon.sender.transport import WHOLE_S, Transport
@@ -107,9 +101,7 @@ class Sender:
             return
         context = await asyncio.to_thread(load_context, self._ca_file)
         if self._transport is None:
-            self._transport = Transport(
-                self._dialer, context, RECEIVED_BYTES_MAX, age_s_max=CHECK_S, repeats=True
-            )
+            self._transport = Transport(self._dialer, context, RECEIVED_BYTES_MAX, age_s_max=CHECK_S, repeats=True)
 
     async def post(self, url: str, headers: Mapping[str, str], body: bytes) -> AttemptOutcome:
         """Make one attempt.
@@ -234,10 +226,7 @@ def judge_status(status: int) -> tuple[DeliveryError | None, str | None]:
         case 2:
             return None, None
         case 3:
-            return (
-                DeliveryError.REDIRECT,
-                f"the receiver answered {status}; redirects are not followed",
-            )
+            return (DeliveryError.REDIRECT, f"the receiver answered {status}; redirects are not followed")
         case 4 | 5:
             return DeliveryError.HTTP_ERROR, f"the receiver answered {status}"
     return DeliveryError.PROTOCOL_ERROR, f"the receiver answered {status}"

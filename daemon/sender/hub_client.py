@@ -80,12 +80,7 @@ class HubClient:
         self._client: HttpClient | None = None
 
     async def call(
-        self,
-        path: str,
-        body: Mapping[str, Any] | bytes,
-        *,
-        timeout_s: float = 30.0,
-        whole_s: float = WHOLE_S,
+        self, path: str, body: Mapping[str, Any] | bytes, *, timeout_s: float = 30.0, whole_s: float = WHOLE_S
     ) -> dict[str, Any]:
         """POST an object, and return the member `data` of the answer.
 
@@ -138,9 +133,7 @@ def _context(pin: str, ca_file: str) -> ssl.SSLContext:
                 except PublicKeyError as error:
                     raise WrongPinError(str(error)) from error
                 if not found.startswith(pin):
-                    raise WrongPinError(
-                        "another key than the hub's; this is not the hub, or its key was changed"
-                    )
+                    raise WrongPinError("another key than the hub's; this is not the hub, or its key was changed")
 
         context.sslobject_class = Pinned
     else:

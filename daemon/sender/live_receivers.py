@@ -79,9 +79,7 @@ class Listener(Struct):
                 waiting.set_result(_GONE)
 
 
-_GONE: Final = ListenerReport(
-    None, "", DeliveryError.CONNECTION_RESET, "momo listen ended before it answered"
-)
+_GONE: Final = ListenerReport(None, "", DeliveryError.CONNECTION_RESET, "momo listen ended before it answered")
 
 
 class LiveReceivers:
@@ -114,9 +112,7 @@ class LiveReceivers:
         """Return the connected listener."""
         return self._listeners.get(url)
 
-    async def post(
-        self, url: str, headers: Mapping[str, str], body: bytes, timeout_s: float
-    ) -> AttemptOutcome:
+    async def post(self, url: str, headers: Mapping[str, str], body: bytes, timeout_s: float) -> AttemptOutcome:
         """Make one attempt."""
         loop = asyncio.get_running_loop()
         started = loop.time()
@@ -129,9 +125,7 @@ class LiveReceivers:
                 async with asyncio.timeout(timeout_s):
                     report = await listener.post(headers, body)
             except TimeoutError:
-                report = ListenerReport(
-                    None, "", DeliveryError.TIMEOUT, f"no whole answer within {timeout_s:g} s"
-                )
+                report = ListenerReport(None, "", DeliveryError.TIMEOUT, f"no whole answer within {timeout_s:g} s")
         return AttemptOutcome(
             status_code=report.status_code,
             response_body=report.response_body,

@@ -79,9 +79,7 @@ def parse_local_target(url: str) -> LocalTarget | None:
         raise LocalTargetError(f"write it as {scheme}:/path, from the root, without arguments")
     # `/home/../etc` must be checked as `/etc`, and each target must have one spelling.
     if path != os.path.normpath(path) or path.startswith("//"):
-        raise LocalTargetError(
-            f"write the path as {scheme}:{os.path.normpath('/' + path.lstrip('/'))}"
-        )
+        raise LocalTargetError(f"write the path as {scheme}:{os.path.normpath('/' + path.lstrip('/'))}")
     return LocalTarget(LocalKind(scheme), path)
 
 
@@ -100,9 +98,7 @@ def check_local_target(target: LocalTarget) -> str:
         return "" if os.access(target.path, os.X_OK) else f"not executable: chmod u+x {target.path}"
     if not stat.S_ISDIR(mode):
         return f"{target.path} is not a folder"
-    return (
-        "" if os.access(target.path, os.W_OK | os.X_OK) else f"momo may not write to {target.path}"
-    )
+    return "" if os.access(target.path, os.W_OK | os.X_OK) else f"momo may not write to {target.path}"
 
 
 def _untrusted(path: str) -> str:
@@ -144,10 +140,7 @@ async def run_command(
                 "PATH": _PATH,
                 "LANG": "C.UTF-8",
                 "CONTENT_LENGTH": str(len(body)),
-                **{
-                    f"HTTP_{name.upper().replace('-', '_')}": value
-                    for name, value in headers.items()
-                },
+                **{f"HTTP_{name.upper().replace('-', '_')}": value for name, value in headers.items()},
             }
             # Our own pipe: with asyncio's, `wait` would not return before every child has closed it.
             ours, theirs = os.pipe()
@@ -166,10 +159,7 @@ async def run_command(
                 raise
             finally:
                 os.close(theirs)
-            pipes = [
-                asyncio.create_task(_write_body(process, body)),
-                asyncio.create_task(_read_output(ours, answer)),
-            ]
+            pipes = [asyncio.create_task(_write_body(process, body)), asyncio.create_task(_read_output(ours, answer))]
             try:
                 async with asyncio.timeout(timeout_s):
                     exit_code = await process.wait()
@@ -226,9 +216,7 @@ async def _read_output(pipe: int, answer: PartialResponse) -> None:
         transport.close()
 
 
-async def write_file(
-    target: LocalTarget, headers: Mapping[str, str], body: bytes
-) -> AttemptOutcome:
+async def write_file(target: LocalTarget, headers: Mapping[str, str], body: bytes) -> AttemptOutcome:
     """Write one event into the folder."""
     loop = asyncio.get_running_loop()
     started = loop.time()
@@ -243,11 +231,7 @@ async def write_file(
     else:
         try:
             new = await asyncio.to_thread(put, target.path, name, headers["X-Svc-Delivery"], body)
-            status, answer = (
-                (WRITTEN, f"{name}.json")
-                if new
-                else (ALREADY_WRITTEN, f"{name}.json was there already")
-            )
+            status, answer = (WRITTEN, f"{name}.json") if new else (ALREADY_WRITTEN, f"{name}.json was there already")
         except OSError as error:
             code, status = DeliveryError.HTTP_ERROR, FAILED
             message = f"the file cannot be written: {error.strerror}"
@@ -319,9 +303,7 @@ class Targets:
         try:
             target = parse_local_target(url)
         except LocalTargetError as error:
-            return AttemptOutcome(
-                None, "", DeliveryError.BLOCKED_ADDRESS, str(error), 0, connected=True
-            )
+            return AttemptOutcome(None, "", DeliveryError.BLOCKED_ADDRESS, str(error), 0, connected=True)
         if target is None:
             return await self._https.post(url, headers, body)
         if target.kind is LocalKind.SPOOL:

@@ -86,9 +86,7 @@ class Email:
             )
         except (aiosmtplib.SMTPException, OSError, ValueError) as error:
             text = " ".join(str(error).split())[:200] or type(error).__name__
-            raise NotSent(
-                f"the mail server {settings.host}:{settings.port} did not take it: {text}"
-            ) from error
+            raise NotSent(f"the mail server {settings.host}:{settings.port} did not take it: {text}") from error
 
 
 class Desktop:

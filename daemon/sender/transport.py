@@ -85,10 +85,7 @@ class Transport(httpx.AsyncBaseTransport):
         if url.scheme != ("http" if self._context is None else "https"):
             message = f"{url.scheme} is not spoken here"
             raise ExchangeError(DeliveryError.BLOCKED_ADDRESS, message)
-        origin = (
-            url.raw_host.decode(),
-            url.port or (HTTP_PORT if self._context is None else HTTPS_PORT),
-        )
+        origin = (url.raw_host.decode(), url.port or (HTTP_PORT if self._context is None else HTTPS_PORT))
         octets = encode(request)
         whole_s = request.extensions.get(WHOLE_S, math.inf)
         part_s = request.extensions.get("timeout", {}).get("read") or math.inf
@@ -121,9 +118,7 @@ class Transport(httpx.AsyncBaseTransport):
             async with asyncio.timeout_at(None if limits.ends_at == math.inf else limits.ends_at):
                 opened = await self._dialer.connect_tcp(*origin)
                 connected = True
-                stream = await open_stream(
-                    opened, self._context, origin[0], self._dialer.connect_timeout_s
-                )
+                stream = await open_stream(opened, self._context, origin[0], self._dialer.connect_timeout_s)
         except TimeoutError as error:
             late = limits.passed()
             late.connected = connected
@@ -162,10 +157,7 @@ class Transport(httpx.AsyncBaseTransport):
     def _is_old(self, connection: HttpConnection) -> bool:
         # Boot time includes sleep of the machine, after which the peer and routers have dropped the connection.
         now = connections.CLOCK.boottime()
-        return (
-            now - connection.stream.opened_at > self._age_s_max
-            or now - connection.kept_at > self._idle_s_max
-        )
+        return now - connection.stream.opened_at > self._age_s_max or now - connection.kept_at > self._idle_s_max
 
     def _take(self, origin: Origin) -> HttpConnection | None:
         for connection in reversed(self._warm):

@@ -35,9 +35,7 @@ def payment_to_approve(
     else:
         payment = _claim_payment(tx, env, review, transaction, now, by)
     if payment.reversed_at is not None:
-        raise Refusal(
-            ErrorCode.PAYMENT_REVERSED, reversed_at=json_values.timestamp(payment.reversed_at)
-        )
+        raise Refusal(ErrorCode.PAYMENT_REVERSED, reversed_at=json_values.timestamp(payment.reversed_at))
     if payment.standing == "used":
         raise _id_already_used(tx, payment, transaction)
     if transaction is not None and transaction.currency != payment.currency:
@@ -48,9 +46,7 @@ def payment_to_approve(
     return payment
 
 
-def _claim_payment(
-    tx: Tx, env: Env, review: Review, transaction: Transaction | None, now: int, by: str
-) -> Payment:
+def _claim_payment(tx: Tx, env: Env, review: Review, transaction: Transaction | None, now: int, by: str) -> Payment:
     """Create the payment that a message claims. The unique transaction ID prevents a second one.
 
     A person who approves the message of a conflict decides against the payment that has the ID, which is withdrawn.
@@ -66,9 +62,7 @@ def _claim_payment(
             ErrorCode.NETWORK_MISMATCH,
             "The network of the SIM that received this message is not known, so no wallet can be named for the money.",
         )
-    row = payment_row(
-        message, payment_id=payment_id(env.account_key, message.id), provider=provider
-    )
+    row = payment_row(message, payment_id=payment_id(env.account_key, message.id), provider=provider)
     payment = payments.add(tx, row, again=True)
     if payment is None:
         others = payments.with_telco_id(tx, message.mode, row["telco_transaction_id"])

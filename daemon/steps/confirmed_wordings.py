@@ -32,7 +32,7 @@ def confirmed_reading(context: Context, sender: str | None, reading: Reading) ->
     """Return the reading, without its `unverified` mark if the shop has confirmed the wording from this sender."""
     if isinstance(reading, Unreadable):
         perhaps = (confirmed_reading(context, sender, one) for one in reading.perhaps)
-        return replace(reading, perhaps=tuple(one for one in perhaps if not isinstance(one, Unreadable)))  # fmt: skip
+        return replace(reading, perhaps=tuple(one for one in perhaps if not isinstance(one, Unreadable)))
     if not isinstance(reading, Payment | Reversal) or not reading.unverified or sender is None:
         return reading
     if messages.is_confirmed(context.tx, context.mode, reading.network, reading.wording, sender):
@@ -47,9 +47,7 @@ def unverified_reading(env: Env, message: Message) -> Payment | Reversal | str:
         return why
     assert message.provider is not None, "it was looked at"
     of = PROVIDERS[message.provider]
-    reading = read(
-        message.sender, message.body or "", network=of.network, own=env.own_wordings.wordings
-    )
+    reading = read(message.sender, message.body or "", network=of.network, own=env.own_wordings.wordings)
     if not isinstance(reading, Payment | Reversal):
         return "it is not a receipt of its SIM's network"
     return reading if reading.unverified else "its wording needs no confirmation"
@@ -75,9 +73,7 @@ def confirm(tx: Tx, env: Env, message: Message, *, by: str, now: int) -> message
     if isinstance(reading, str):
         return reading
     assert message.sender is not None, "it was looked at"
-    row = messages.Confirmed(
-        message.mode, reading.network, reading.wording, message.sender, message.id, by, now
-    )
+    row = messages.Confirmed(message.mode, reading.network, reading.wording, message.sender, message.id, by, now)
     if messages.add_wording(tx, row):
         _log(tx, row, "wording.confirmed", by, now)
     return row
@@ -107,13 +103,7 @@ def is_proved_by_test_payment(
     if expected is None or expected[0] != reading.amount.minor or whole.last.sender is None:
         return False
     row = messages.Confirmed(
-        context.mode,
-        reading.network,
-        reading.wording,
-        whole.last.sender,
-        whole.message_id,
-        "test payment",
-        context.now,
+        context.mode, reading.network, reading.wording, whole.last.sender, whole.message_id, "test payment", context.now
     )
     if messages.add_wording(context.tx, row):
         _log(context.tx, row, "wording.confirmed", row.confirmed_by, context.now)
@@ -139,8 +129,7 @@ def confirmation_of(reader: Reader, env: Env, message: Message) -> messages.Conf
         (
             row
             for row in messages.all_confirmed(reader)
-            if (row.network, row.wording, row.mode)
-            == (reading.network, reading.wording, message.mode)
+            if (row.network, row.wording, row.mode) == (reading.network, reading.wording, message.mode)
         ),
         None,
     )

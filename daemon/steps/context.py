@@ -58,9 +58,8 @@ class Context(Struct, frozen=True):
         )
         homes = [*SHIPPED.get(found.sim.network or "", ()), *found.homes]
         return cls(
-            env, tx, source, times, found.sim, found.line, homes, found.expects_test_payment,
-            imported=source.history,
-        )  # fmt: skip
+            env, tx, source, times, found.sim, found.line, homes, found.expects_test_payment, imported=source.history
+        )
 
     @classmethod
     def for_message(cls, env: Env, tx: Tx, row: Message, times: Times) -> Self:
@@ -69,9 +68,8 @@ class Context(Struct, frozen=True):
         # For a source with a name, `imported` marks the messages handed over as history.
         history = row.imported and row.source is not None
         source = Source(
-            row.sim_key, row.device_id, row.slot_index, test=test,
-            name=row.source, level=row.level, history=history,
-        )  # fmt: skip
+            row.sim_key, row.device_id, row.slot_index, test=test, name=row.source, level=row.level, history=history
+        )
         context = cls.open(env, tx, source, times)
         line = row.payment_method_id and payment_methods.get(tx, row.payment_method_id, row.mode)
         return replace(context, line=line or None, imported=row.imported)

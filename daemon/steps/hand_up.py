@@ -51,9 +51,7 @@ def hand_up(tx: Tx, payment: Payment, *, actor: str, now: int) -> None:
     tx.wake(feed.TOPIC)
 
 
-def usable_here(
-    tx: Tx, env: Env, payment: Payment, transaction: Transaction, *, actor: str, now: int
-) -> Payment:
+def usable_here(tx: Tx, env: Env, payment: Payment, transaction: Transaction, *, actor: str, now: int) -> Payment:
     """Return a payment that a person wants to use here, once it is this shop's to use.
 
     Of history, and of what a hub that this shop has left may have used, the person has vouched before with the password.
@@ -121,9 +119,7 @@ def is_unanswered(reader: Reader, payment: Payment) -> bool:
     return mine and feed.get_link(reader) is None and not _used_by_hub(reader, payment)
 
 
-def take_back_unsent(
-    tx: Tx, to_hub: HubLink, actor: str, now: int
-) -> tuple[list[Payment], list[Payment]]:
+def take_back_unsent(tx: Tx, to_hub: HubLink, actor: str, now: int) -> tuple[list[Payment], list[Payment]]:
     """For a shop that leaves its hub, take back the payments that were never sent; return those, and the unanswered ones."""
     back, unanswered = list[Payment](), list[Payment]()
     for payment in payments.with_standing(tx, STANDING):
@@ -161,9 +157,7 @@ def _back_here(tx: Tx, payment: Payment, actor: str, now: int) -> Payment:
     return replace(payment, decider="branch", standing="open")
 
 
-def decide(
-    tx: Tx, env: Env, branch: Branch, payment: Payment, times: Times, *, referred: bool
-) -> None:
+def decide(tx: Tx, env: Env, branch: Branch, payment: Payment, times: Times, *, referred: bool) -> None:
     """Match a payment that a branch handed up to this hub; one that pays nothing here goes back, unless it was claimed.
 
     Args:
@@ -179,9 +173,7 @@ def decide(
         payments.set_decider(tx, payment.id, "branch", "review")
         return
     decision = _match(tx, env, payment, times)
-    wanted = branch.decides == NOTHING or (
-        referred and branches.last_command(tx, "claim", payment.id) is not None
-    )
+    wanted = branch.decides == NOTHING or (referred and branches.last_command(tx, "claim", payment.id) is not None)
     if isinstance(decision, matching.Unmatched) and not wanted:
         release(tx, env, payment, by="momo", now=now)
         return

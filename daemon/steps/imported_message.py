@@ -21,9 +21,7 @@ from parsers.reading import normalize_telco_id
 REVERSES_LIVE_PAYMENT: Final = "takes_back_a_live_payment"
 
 
-def keep_imported(
-    context: Context, arrived: StoredMessage, outcome: MessageOutcome, reading: readings.Reading
-) -> None:
+def keep_imported(context: Context, arrived: StoredMessage, outcome: MessageOutcome, reading: readings.Reading) -> None:
     """Record an imported message from the network's own sender; fill in `outcome`."""
     if isinstance(reading, readings.Payment):
         _keep_payment(context, arrived, outcome, reading)
@@ -31,15 +29,11 @@ def keep_imported(
         _keep_reversal(context, arrived, outcome, reading)
 
 
-def _keep_payment(
-    context: Context, arrived: StoredMessage, outcome: MessageOutcome, reading: readings.Payment
-) -> None:
+def _keep_payment(context: Context, arrived: StoredMessage, outcome: MessageOutcome, reading: readings.Payment) -> None:
     outcome.state = MessageState.HISTORICAL
     telco_id = own_id(reading)
     against: list[str] = [
-        doubt
-        for text in (reading.reference, reading.payer_name)
-        if (doubt := text_doubt(text)) is not None
+        doubt for text in (reading.reference, reading.payer_name) if (doubt := text_doubt(text)) is not None
     ]
     if telco_id is None:
         against.append(ReviewReason.NO_TELCO_ID)
@@ -63,10 +57,7 @@ def _keep_payment(
 
 def _mark_known_id(outcome: MessageOutcome, payment: Payment, reading: readings.Payment) -> None:
     """Mark a message with a known ID as a duplicate, or as a conflict if its amount differs. A conflict opens no review."""
-    same = (payment.amount_minor, payment.currency) == (
-        reading.amount.minor,
-        reading.amount.currency,
-    )
+    same = (payment.amount_minor, payment.currency) == (reading.amount.minor, reading.amount.currency)
     if same:
         outcome.state = MessageState.DUPLICATE
         outcome.reasons = [f"duplicate_of:{payment.id}"]
@@ -86,9 +77,7 @@ def _keep_reversal(
         outcome.state = MessageState.HELD
         outcome.trusted = False
         outcome.reasons = [REVERSES_LIVE_PAYMENT]
-        open_message_review(
-            context, arrived.id, ReviewReason.DOUBTFUL_MESSAGE, {"doubts": [REVERSES_LIVE_PAYMENT]}
-        )
+        open_message_review(context, arrived.id, ReviewReason.DOUBTFUL_MESSAGE, {"doubts": [REVERSES_LIVE_PAYMENT]})
         return
     outcome.state = MessageState.HISTORICAL
     reverse(context, arrived, reading)

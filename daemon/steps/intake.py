@@ -14,13 +14,7 @@ from daemon.core.upkeep.clock_check import Times
 from daemon.env import Env
 from daemon.modem.codec import pdu as codec
 from daemon.modem.codec.pdu_fields import Deliver
-from daemon.steps.context import (
-    INTERNAL_ERROR,
-    Context,
-    JoinedMessage,
-    internal_errors,
-    microseconds,
-)
+from daemon.steps.context import INTERNAL_ERROR, Context, JoinedMessage, internal_errors, microseconds
 from daemon.steps.process_message import process_message, record_fault, record_unreadable
 from daemon.steps.store_parts import Unread, store_part, store_unread
 from daemon.store.engine import Tx

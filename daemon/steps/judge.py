@@ -21,24 +21,10 @@ from msgspec.structs import replace
 
 from daemon.core.limits import DAY_US, MINUTE_US
 from daemon.core.messages import line_trust
-from daemon.core.messages.balance_chain import (
-    ChainEntry,
-    Counts,
-    Standing,
-    Why,
-    effect_of,
-    is_in_chain,
-)
+from daemon.core.messages.balance_chain import ChainEntry, Counts, Standing, Why, effect_of, is_in_chain
 from daemon.core.messages.line_history import USUAL_DAYS, away_for, usual_receipts
 from daemon.core.messages.line_trust import BalanceCheck, Circumstances, Limits, LineState, Row
-from daemon.core.messages.trust import (
-    Doubt,
-    SmscSource,
-    TrustFacts,
-    doubts_about,
-    fee_doubt,
-    is_home,
-)
+from daemon.core.messages.trust import Doubt, SmscSource, TrustFacts, doubts_about, fee_doubt, is_home
 from daemon.core.model import Message, Payment, Review
 from daemon.steps import confirmed_wordings, settle
 from daemon.steps.context import Context, MessageOutcome, StoredMessage, microseconds
@@ -84,9 +70,7 @@ class Arrival(Struct, frozen=True):
     reading: readings.Reading
 
 
-def judge_message(
-    context: Context, arrived: StoredMessage, outcome: MessageOutcome, reading: readings.Reading
-) -> None:
+def judge_message(context: Context, arrived: StoredMessage, outcome: MessageOutcome, reading: readings.Reading) -> None:
     """Judge a message from the network's own sender, act on the changes, and fill in `outcome`."""
     if context.mode is not Mode.LIVE or not is_in_chain(reading):
         _accept_outside_chain(context, arrived, outcome, reading)
@@ -118,9 +102,7 @@ def judge_message(
     line.save()
 
 
-def choose_reading(
-    context: Context, arrived: StoredMessage, read_as: readings.Unreadable
-) -> readings.Reading:
+def choose_reading(context: Context, arrived: StoredMessage, read_as: readings.Unreadable) -> readings.Reading:
     """Return what a receipt says into which its payer typed words of a receipt: what joins, because no payer knows the balance.
 
     Without any that joins it is the first, where the payer typed into the reference. A source without service centres has only
@@ -132,7 +114,7 @@ def choose_reading(
     if context.source.level is not TrustLevel.FULL:
         return found[0]
     chain, tx = arrived.chain, context.tx
-    befores = [0 if one.balance is None else one.balance.minor - (effect_of(one) or 0) for one in found]  # fmt: skip
+    befores = [0 if one.balance is None else one.balance.minor - (effect_of(one) or 0) for one in found]
     believed = balances.state(tx, chain).balance
     if believed in befores:
         return found[befores.index(believed)]
@@ -144,9 +126,7 @@ def _is_unverified(reading: readings.Reading) -> bool:
     return isinstance(reading, Claimed) and reading.unverified
 
 
-def _entry(
-    arrived: StoredMessage, reading: readings.Reading, tail: list[ChainEntry], *, home: bool
-) -> ChainEntry:
+def _entry(arrived: StoredMessage, reading: readings.Reading, tail: list[ChainEntry], *, home: bool) -> ChainEntry:
     """Return the chain entry of a message."""
     assert arrived.provider is not None, "a trusted message is of a network that we know"
     assert not isinstance(reading, readings.Unreadable), "an unreadable message is in no chain"
@@ -190,9 +170,7 @@ def wording_doubts(reading: Claimed) -> list[str]:
     return [*([UNVERIFIED] if reading.unverified else []), *([PERHAPS_OWN] if own else [])]
 
 
-def _doubts_for_a_person(
-    context: Context, arrived: StoredMessage, reading: readings.Reading
-) -> Iterator[str]:
+def _doubts_for_a_person(context: Context, arrived: StoredMessage, reading: readings.Reading) -> Iterator[str]:
     """Yield why a message only pays, or takes a payment back, by a person; the balance that it names is believed all the same."""
     if isinstance(reading, Claimed):
         yield from wording_doubts(reading)
@@ -202,8 +180,7 @@ def _doubts_for_a_person(
         payment = reversed_payment(context, arrived, reading)
         if payment is not None and (
             reading.amount is None
-            or (reading.amount.minor, reading.amount.currency)
-            != (payment.amount_minor, payment.currency)
+            or (reading.amount.minor, reading.amount.currency) != (payment.amount_minor, payment.currency)
         ):
             yield REVERSAL_AMOUNT
 
@@ -212,9 +189,7 @@ def _is_test_payment(context: Context, reading: readings.Reading) -> bool:
     return (
         isinstance(reading, readings.Payment)
         and context.expects_test_payment
-        and balances.take_test_payment(
-            context.tx, context.sim.sim_key, reading.amount.minor, context.now
-        )
+        and balances.take_test_payment(context.tx, context.sim.sim_key, reading.amount.minor, context.now)
     )
 
 
@@ -231,9 +206,7 @@ def _accept_outside_chain(
         accept_message(context, arrived, outcome, reading)
 
 
-def _hold_doubtful(
-    context: Context, arrived: StoredMessage, outcome: MessageOutcome, doubts: list[str]
-) -> None:
+def _hold_doubtful(context: Context, arrived: StoredMessage, outcome: MessageOutcome, doubts: list[str]) -> None:
     _hold(outcome, doubts)
     review_sender(context, arrived.id, arrived.sender, ReviewReason.DOUBTFUL_MESSAGE, doubts)
 
@@ -244,9 +217,7 @@ class Line:
     Call `save` at the end.
     """
 
-    def __init__(
-        self, context: Context, chain: Chain, arrival: Arrival | None = None, actor: str = "momo"
-    ) -> None:
+    def __init__(self, context: Context, chain: Chain, arrival: Arrival | None = None, actor: str = "momo") -> None:
         self.context, self.chain, self.actor = context, chain, actor
         self.state = self._stored = balances.state(context.tx, chain)
         self.settled, self.decided = 0, ""
@@ -315,9 +286,7 @@ class Line:
         while self.state.live_rows:
             found = [
                 row
-                for row in balances.rivals(
-                    self.context.tx, self.chain, "begins", self.state.balance
-                )
+                for row in balances.rivals(self.context.tx, self.chain, "begins", self.state.balance)
                 if row.began_at >= self.state.sent_at - line_trust.REORDERED_US
             ]
             if not found:
@@ -350,7 +319,7 @@ class Line:
         if gap is not None and entry.time <= self.context.now and gap == entry.before:
             # The gap is before the balance that the owner named, and no message has joined that yet.
             left = None if entry.after == self.state.balance else entry.after
-            self.state = replace(self.state, gap_left=left, gap_left_at=entry.time if left is not None else None)  # fmt: skip
+            self.state = replace(self.state, gap_left=left, gap_left_at=entry.time if left is not None else None)
             filled = entry
         else:
             since = self.context.now - USUAL_DAYS * DAY_US
@@ -360,7 +329,7 @@ class Line:
                 return False
             later, filled = line_trust.fill(right, entry)
             balances.change(self.context.tx, later)
-        filled = replace(filled, standing=Standing.ACCEPTED, why=Why.JOINS, gap_minor=filled.gap_minor or 0)  # fmt: skip
+        filled = replace(filled, standing=Standing.ACCEPTED, why=Why.JOINS, gap_minor=filled.gap_minor or 0)
         self._pay(filled, self.state, joins=True)
         return True
 
@@ -382,7 +351,7 @@ class Line:
         elif starts:
             row = starts[0]
             entry = replace(entry, row=row.number, position=balances.places(tx, row)[0] - 1)
-            row = replace(row, before=entry.before, began_at=entry.time, grew_at=now, messages=row.messages + 1)  # fmt: skip
+            row = replace(row, before=entry.before, began_at=entry.time, grew_at=now, messages=row.messages + 1)
             balances.put_row(tx, row)
         else:
             # What was stamped before the proof is no rival of what the wallet showed.
@@ -412,7 +381,7 @@ class Line:
         today = self.context.now // DAY_US
         if self.state.usual_day != today or not self.state.usual_receipts:
             usual, receipts = balances.usual_day(self.context.tx, self.chain, today)
-            self.state = replace(self.state, usual_day=today, usual_minor=usual, usual_receipts=receipts)  # fmt: skip
+            self.state = replace(self.state, usual_day=today, usual_minor=usual, usual_receipts=receipts)
         trust = self.context.env.config.trust
         return Limits.of(self.state, trust.unconfirmed_limit, trust.phone_limit)
 
@@ -423,9 +392,7 @@ class Line:
             self._flood = is_flooded(self.context.tx, self.chain, self.state, self.context.now)
         return self._flood
 
-    def _pay(
-        self, entry: ChainEntry, before: LineState, *, joins: bool, free: bool = False
-    ) -> None:
+    def _pay(self, entry: ChainEntry, before: LineState, *, joins: bool, free: bool = False) -> None:
         """Store an entry, and let its message pay or take back money if it may; else it waits with a review.
 
         `before` is the line before the message; `free` of limits is what a proof or a person confirmed.
@@ -433,9 +400,7 @@ class Line:
         if joins:
             entry = replace(entry, doubts=tuple(one for one in entry.doubts if one != TYPED))
         new = self._arrival is not None and entry.key == self._arrival.message.id
-        paid = (
-            not new and entry.pays and messages.payment_of(self.context.tx, entry.key) is not None
-        )
+        paid = not new and entry.pays and messages.payment_of(self.context.tx, entry.key) is not None
         counts: Counts | None = Counts.FREE
         if entry.doubts and not free:
             counts = None
@@ -565,9 +530,7 @@ class Line:
             reviews.close(context.tx, review.id, state, by=self.actor, now=context.now)
         outcome = MessageOutcome(MessageState.NOT_PAYMENT)
         accept_message(context, StoredMessage.before(row), outcome, reading)
-        messages.record_release(
-            context.tx, row.id, outcome.state, outcome.reasons, outcome.payment_id
-        )
+        messages.record_release(context.tx, row.id, outcome.state, outcome.reasons, outcome.payment_id)
         self.settled += entry.key != self.decided
         return True
 
@@ -636,7 +599,7 @@ class Line:
             one
             for one in contradicted
             if one.counts in {Counts.LIMIT, Counts.BOUND} and messages.payment_of(self.context.tx, one.key) is not None
-        ]  # fmt: skip
+        ]
         if paid:
             lasts = line_trust.STRIKE_US if paid[0].home else line_trust.STRIKE_WITHOUT_SMSC_US
             until = max(self.state.strike_until, self.context.now + lasts)
@@ -659,7 +622,7 @@ class Line:
 
     def accept(self, entry: ChainEntry, why: Why) -> None:
         """Let a message of the chain that waits pay, free of limits."""
-        self._pay(replace(entry, why=why, counts=Counts.FREE, counts_day=None), self.state, joins=True, free=True)  # fmt: skip
+        self._pay(replace(entry, why=why, counts=Counts.FREE, counts_day=None), self.state, joins=True, free=True)
 
     def win(self, winner: Row, why: Why) -> None:
         """Make a row the chain of the line: by silence, by a proof, or by a person. The other rows are no rivals any more."""
@@ -713,7 +676,7 @@ class Line:
         elif before.balance is not None:
             balances.spend(self.context.tx, self.chain, now)
         self.state = line_trust.moved(before, entry, now)
-        placed = replace(line_trust.placed(before, entry), standing=Standing.ACCEPTED, why=Why.PERSON)  # fmt: skip
+        placed = replace(line_trust.placed(before, entry), standing=Standing.ACCEPTED, why=Why.PERSON)
         self.state = replace(self.state, provisional=None, proved_at=now, base=self.state.position)
         self._pay(placed, before, joins=True, free=True)
         self.absorb()
@@ -786,9 +749,7 @@ def is_flooded(reader: Reader, chain: Chain, state: LineState, now: int) -> bool
     """Return whether a line is in a flood."""
     since, senders = max(now - DAY_US, state.proved_at), PROVIDERS[chain.provider].senders
     # A part without its others opens a row: it may be the half of a forgery that waits.
-    strays = messages.strays(
-        reader, chain.sim_key, senders, since, now - MINUTE_US, line_trust.OPENING_MAX + 1
-    )
+    strays = messages.strays(reader, chain.sim_key, senders, since, now - MINUTE_US, line_trust.OPENING_MAX + 1)
     recent = balances.recent_candidates(reader, chain) if state.candidate_at > since else []
     return line_trust.is_flood([*recent, *((at, True) for at in strays)], state, now)
 
@@ -803,9 +764,7 @@ def _hold(outcome: MessageOutcome, reasons: list[str]) -> None:
     outcome.reasons = reasons
 
 
-def accept_message(
-    context: Context, arrived: StoredMessage, outcome: MessageOutcome, reading: Claimed
-) -> None:
+def accept_message(context: Context, arrived: StoredMessage, outcome: MessageOutcome, reading: Claimed) -> None:
     """Record a payment and match it, or apply a reversal."""
     if isinstance(reading, readings.Payment):
         pay(context, arrived, outcome, reading)
@@ -841,8 +800,7 @@ def _is_known(
         (
             one
             for one in known.same_id
-            if one.standing is Standing.ACCEPTED
-            or (one.standing is Standing.CANDIDATE and one.after == after)
+            if one.standing is Standing.ACCEPTED or (one.standing is Standing.CANDIDATE and one.after == after)
         ),
         None,
     )
@@ -854,10 +812,10 @@ def _is_known(
         same = payment.amount_minor == amount and (
             payment.sim_key == arrived.sim_key
             or (payment.payment_method_id is not None and payment.payment_method_id == context.line_id)
-        )  # fmt: skip
+        )
     else:
         return False
-    first_key = payment.message_id if first is None and payment is not None else first.key if first else ""  # fmt: skip
+    first_key = payment.message_id if first is None and payment is not None else first.key if first else ""
     if not same:
         details = {"message_id": first_key}
         if payment is not None:
@@ -965,9 +923,7 @@ def _accept_doubtful(line: Line, entry: ChainEntry) -> None:
     """Accept a doubtful message that a person approved; its centre becomes home if its balance joins."""
     was_foreign = entry.why is Why.FOREIGN
     joins = line.state.balance is None or entry.before == line.state.balance
-    if entry.before is not None and (
-        joins or entry.time > max(line.state.sent_at, line.state.proved_at)
-    ):
+    if entry.before is not None and (joins or entry.time > max(line.state.sent_at, line.state.proved_at)):
         if not joins:
             line.state = line_trust.taken_over(line.state, line.context.now, proved=True)
         line.append(entry, Why.PERSON)
@@ -1033,9 +989,7 @@ def release_waiting(context: Context, review: Review, *, actor: str) -> None:
         return
     others = reviews.open_for_transaction(context.tx, transaction.id)
     if not any(other.id != review.id and _holds(context, other) for other in others):
-        settle.release(
-            context.tx, transaction, review.message_id, None, actor=actor, now=context.now
-        )
+        settle.release(context.tx, transaction, review.message_id, None, actor=actor, now=context.now)
 
 
 def _holds(context: Context, review: Review) -> bool:

@@ -43,17 +43,11 @@ def attach_simulated(tx: Tx, now: int, new_id: Callable[[], str]) -> None:
 def read_lines(reader: Reader, phones: Iterable[ModemHealth], now: int) -> list[ReceivingSim]:
     """Return the live lines; `phones` is the current state of the ports."""
     return receiving.judge(
-        devices.known(reader),
-        devices.sims_of_lines(reader),
-        payment_methods.in_use(reader),
-        phones,
-        now,
+        devices.known(reader), devices.sims_of_lines(reader), payment_methods.in_use(reader), phones, now
     )
 
 
-def line_status(
-    reader: Reader, now: int, phones: Sequence[ModemHealth], mode: Mode = Mode.LIVE
-) -> LineStatusAnswer:
+def line_status(reader: Reader, now: int, phones: Sequence[ModemHealth], mode: Mode = Mode.LIVE) -> LineStatusAnswer:
     """Read the line status; `phones` is the current state of the ports."""
     gaps = balances.gaps_since(reader, now - readiness.UNACCOUNTED_WINDOW_US)
     since = now - readiness.UNPLACED_WINDOW_US

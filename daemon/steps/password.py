@@ -70,11 +70,7 @@ async def missing(env: Env, who: str, why: str = NEEDED) -> Refusal:
     """Return the refusal of a call without a password, which is no attempt."""
     now = env.clock.now_us()
     left = await env.store.read(lambda reader: passwords.remaining(reader, now, who))
-    return Refusal(
-        ErrorCode.INVALID_PASSWORD,
-        why,
-        attempts_remaining=left,
-    )
+    return Refusal(ErrorCode.INVALID_PASSWORD, why, attempts_remaining=left)
 
 
 async def verify(env: Env, user: User | None, password: str, attempt: PasswordAttempt) -> User:

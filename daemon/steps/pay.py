@@ -32,14 +32,10 @@ OPEN_MAX: Final = 20
 """The most open reviews of messages of one sender within an hour."""
 
 
-def pay(
-    context: Context, arrived: StoredMessage, outcome: MessageOutcome, read_as: readings.Payment
-) -> None:
+def pay(context: Context, arrived: StoredMessage, outcome: MessageOutcome, read_as: readings.Payment) -> None:
     """Record the payment of a trusted message, match it, and fill in `outcome`."""
     if not context.imported:
-        payments.record_line_activity(
-            context.tx, arrived.payment_method_id, arrived.sim_key, context.now
-        )
+        payments.record_line_activity(context.tx, arrived.payment_method_id, arrived.sim_key, context.now)
     if context.mode is Mode.TEST:
         devices.see_sandbox(context.tx, context.now, arrived.device_id)
     if read_as.telco_id is None:
@@ -104,9 +100,7 @@ _STANDINGS: Final = {matching.Verify: "used", matching.Hold: "review"}
 """The standing of a new payment by the decision about it, if it is not open."""
 
 
-def _row(
-    context: Context, arrived: StoredMessage, read_as: readings.Payment, telco_id: str
-) -> dict[str, Any]:
+def _row(context: Context, arrived: StoredMessage, read_as: readings.Payment, telco_id: str) -> dict[str, Any]:
     """Return the row of a message's payment, with every column but `seq`."""
     printed_at = microseconds(read_as.printed_at)
     return {
@@ -138,12 +132,7 @@ def _row(
 
 
 def _carry_out(
-    context: Context,
-    outcome: MessageOutcome,
-    payment: Payment,
-    decision: matching.Decision,
-    *,
-    fresh: bool = False,
+    context: Context, outcome: MessageOutcome, payment: Payment, decision: matching.Decision, *, fresh: bool = False
 ) -> None:
     """Carry out the decision about a payment; `fresh` is as in `settle.Settlement`."""
     tx, now, outbox = context.tx, context.now, context.env.outbox
@@ -208,9 +197,7 @@ def _hold_payment(context: Context, payment: Payment) -> None:
         payments.set_historical(context.tx, payment, historical=True)
 
 
-def _handle_known_id(
-    context: Context, arrived: StoredMessage, outcome: MessageOutcome, row: dict[str, Any]
-) -> None:
+def _handle_known_id(context: Context, arrived: StoredMessage, outcome: MessageOutcome, row: dict[str, Any]) -> None:
     """Handle a second trusted message with one ID: make an imported payment live, record a duplicate, or open a review."""
     others = payments.with_telco_id(context.tx, context.mode, row["telco_transaction_id"])
     first = next(other for other in others if other.provider == row["provider"])
@@ -264,20 +251,11 @@ def make_live(tx: Tx, first: Payment, row: dict[str, Any]) -> Payment | None:
         first: The payment with the message's transaction ID.
         row: The payment that the phone's message would make, with every column but `seq`.
     """
-    same = all(
-        getattr(first, name) == row[name]
-        for name in ("amount_minor", "currency", "payment_method_id")
-    )
+    same = all(getattr(first, name) == row[name] for name in ("amount_minor", "currency", "payment_method_id"))
     free = first.standing == "open" and first.reversed_at is None
     if not (same and free and not row["historical"] and is_imported(tx, first)):
         return None
-    messages.record_release(
-        tx,
-        first.message_id,
-        MessageState.DUPLICATE,
-        [f"duplicate_of:{first.id}"],
-        first.id,
-    )
+    messages.record_release(tx, first.message_id, MessageState.DUPLICATE, [f"duplicate_of:{first.id}"], first.id)
     return payments.overwrite_imported(tx, first.id, row)
 
 
@@ -286,11 +264,7 @@ def _keep_reversed(context: Context, payment: Payment) -> None:
     how = settle.Holding(rejected=True)
     holder = settle.add_holder(context.tx, context.env.outbox, payment, how, context.now)
     payments.record_reversal(
-        context.tx,
-        payment,
-        transaction_id=holder.id,
-        message_id=payment.message_id,
-        now=context.now,
+        context.tx, payment, transaction_id=holder.id, message_id=payment.message_id, now=context.now
     )
 
 
@@ -348,20 +322,18 @@ def open_message_review(
     )
     about = None if transaction_id is None else transactions.get(context.tx, transaction_id)
     if about is not None and tell:
-        context.env.outbox.review(
-            context.tx, about, None, review_id=review_id, reason=reason, now=context.now
-        )
+        context.env.outbox.review(context.tx, about, None, review_id=review_id, reason=reason, now=context.now)
 
 
 def review_sender(
     context: Context, message_id: str, sender: str | None, reason: ReviewReason, doubts: Sequence[str] = ()
-) -> None:  # fmt: skip
+) -> None:
     """Open a review of a message of a sender, or in a wording, that is not known yet, or of parts that have rivals.
 
     Beside so many open ones of the sender within an hour it is only listed: what a person decides about those decides it too.
     """
     since = context.now - HOUR_US
-    if reviews.open_of_sender_since(context.tx, context.sim.sim_key, sender or "", since) < OPEN_MAX:  # fmt: skip
+    if reviews.open_of_sender_since(context.tx, context.sim.sim_key, sender or "", since) < OPEN_MAX:
         details = {"doubts": list(doubts)} if doubts else {}
         tell = reason is not ReviewReason.AMBIGUOUS_PARTS
         open_message_review(context, message_id, reason, details, tell=tell)
@@ -402,9 +374,7 @@ def reverse(context: Context, arrived: StoredMessage, read_as: readings.Reversal
     return payment
 
 
-def reversed_payment(
-    context: Context, arrived: StoredMessage, read_as: readings.Reversal
-) -> Payment | None:
+def reversed_payment(context: Context, arrived: StoredMessage, read_as: readings.Reversal) -> Payment | None:
     """Return the payment that a reversal names; None if it names none, or it has not come yet."""
     telco_id = normalize_telco_id(read_as.original_telco_id or "")
     found = payments.with_telco_id(context.tx, context.mode, telco_id)
@@ -417,9 +387,7 @@ def _attach(context: Context, payment: Payment, reversal: Reversal) -> None:
         context.env.outbox.reverse(context.tx, transaction, payment, reversal, context.now)
     about = None if transaction is None else transaction.id
     # Money that is gone settles nothing: the order that it settled is short again.
-    settled = (
-        None if transaction is None else transactions.get(context.tx, transaction.settles or "")
-    )
+    settled = None if transaction is None else transactions.get(context.tx, transaction.settles or "")
     if settled is not None:
         settle.unsettle(context.tx, context.env.outbox, settled, actor="momo", now=context.now)
     payments.record_reversal(

@@ -10,13 +10,7 @@ from daemon.core.model import Message
 from daemon.modem.codec import pdu as codec
 from daemon.modem.codec.pdu_fields import Deliver, SenderType
 from daemon.steps import confirmed_wordings, imported_message
-from daemon.steps.context import (
-    INTERNAL_ERROR,
-    Context,
-    JoinedMessage,
-    MessageOutcome,
-    StoredMessage,
-)
+from daemon.steps.context import INTERNAL_ERROR, Context, JoinedMessage, MessageOutcome, StoredMessage
 from daemon.steps.judge import choose_reading, judge_message
 from daemon.steps.pay import review_sender
 from daemon.steps.store_parts import Unread
@@ -37,9 +31,7 @@ def process_message(context: Context, whole: JoinedMessage) -> MessageState:
     network = context.sim.network
     provider = None if network is None else provider_of_network(network)
     doubts = sender_doubts(context, whole.parts)
-    outcome = MessageOutcome(
-        MessageState.NOT_PAYMENT, provider=provider, trusted=not doubts, reasons=doubts
-    )
+    outcome = MessageOutcome(MessageState.NOT_PAYMENT, provider=provider, trusted=not doubts, reasons=doubts)
     read_as = _read(context, whole, trusted=not doubts)
     if doubts and confirmed_wordings.is_proved_by_test_payment(context, whole, read_as, doubts):
         doubts = sender_doubts(context, whole.parts)
@@ -87,8 +79,7 @@ def _is_split(whole: JoinedMessage, read_as: readings.Reading) -> bool:
         return False
     balance = render(read_as.balance.minor, read_as.balance.currency)
     return not any(
-        balance in part.text.replace(",", "") and set(codes) <= set(candidates(part.text))
-        for part in whole.parts
+        balance in part.text.replace(",", "") and set(codes) <= set(candidates(part.text)) for part in whole.parts
     )
 
 
@@ -99,12 +90,7 @@ def read_message(context: Context, whole: JoinedMessage) -> readings.Reading:
 
 def record_unreadable(context: Context, unread: Unread) -> MessageState:
     """Store a message that cannot be read."""
-    return _write(
-        context,
-        unread.message_id,
-        None,
-        MessageOutcome(MessageState.UNPARSED, reasons=[unread.why]),
-    )
+    return _write(context, unread.message_id, None, MessageOutcome(MessageState.UNPARSED, reasons=[unread.why]))
 
 
 def record_fault(context: Context, whole: JoinedMessage) -> MessageState:
@@ -148,9 +134,7 @@ def _read(context: Context, whole: JoinedMessage, *, trusted: bool) -> readings.
     return confirmed_wordings.confirmed_reading(context, whole.last.sender, reading)
 
 
-def _write(
-    context: Context, message_id: str, body: str | None, outcome: MessageOutcome
-) -> MessageState:
+def _write(context: Context, message_id: str, body: str | None, outcome: MessageOutcome) -> MessageState:
     messages.record_result(
         context.tx,
         message_id,

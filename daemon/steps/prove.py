@@ -16,12 +16,7 @@ from daemon.core.messages import line_trust
 from daemon.core.messages.balance_chain import ChainEntry, Standing, Why
 from daemon.core.messages.line_history import USUAL_DAYS
 from daemon.core.messages.line_trust import PROOF_MINUTES_US, SWEPT_MINOR, Provisional, Row
-from daemon.core.messages.trust import (
-    PROVED_DAYS,
-    PROVED_MESSAGES,
-    PROVED_PART,
-    SmscSource,
-)
+from daemon.core.messages.trust import PROVED_DAYS, PROVED_MESSAGES, PROVED_PART, SmscSource
 from daemon.core.text import Text
 from daemon.steps.context import Context
 from daemon.steps.judge import Line, judge_again_through, learn_smsc
@@ -90,22 +85,14 @@ class Seen(Struct, frozen=True):
     statement_from: int | None = None
 
 
-def prove(
-    context: Context, chain: Chain, shown: int, *, seen: Seen, answer: Question | None, actor: str
-) -> Proof:
+def prove(context: Context, chain: Chain, shown: int, *, seen: Seen, answer: Question | None, actor: str) -> Proof:
     """Let the number that the wallet showed settle the line, or return what to ask first."""
     return _Prover(context, chain, shown, seen, answer, actor).prove()
 
 
 class _Prover:
     def __init__(
-        self,
-        context: Context,
-        chain: Chain,
-        shown: int,
-        seen: Seen,
-        answer: Question | None,
-        actor: str,
+        self, context: Context, chain: Chain, shown: int, seen: Seen, answer: Question | None, actor: str
     ) -> None:
         self.context, self.chain, self.shown, self.at = context, chain, shown, seen.at
         self.statement_from = seen.statement_from
@@ -118,10 +105,7 @@ class _Prover:
     def prove(self) -> Proof:
         line, shown = self.line, self.shown
         # What the chain did after a statement, the statement does not know.
-        went_on = (
-            self.statement_from is not None
-            and line.state.sent_at > self.at + line_trust.REORDERED_US
-        )
+        went_on = self.statement_from is not None and line.state.sent_at > self.at + line_trust.REORDERED_US
         before = None if went_on else line.state.balance
         place, since = self._place_in_chain()
         if place is not None:
@@ -142,11 +126,7 @@ class _Prover:
                 return self._ask(Question.FOUND, self._found(way), way)
             self._accept_way(way)
             return self._done(Text("proof.said.found", shown=self._money(shown)))
-        if (
-            before is not None
-            and self.statement_from is None
-            and self.answer is not Question.UNTOLD
-        ):
+        if before is not None and self.statement_from is None and self.answer is not Question.UNTOLD:
             return self._ask(Question.UNTOLD, Text("proof.said.untold", shown=self._money(shown), believed=self._money(before)))  # fmt: skip
         return self._begin_again(before)
 
@@ -156,7 +136,7 @@ class _Prover:
         """Return the place of the chain where the wallet showed the number in the last minutes, and the time of that place."""
         state = self.line.state
         if self.statement_from is not None:
-            found = [one for one in self._around() if one.standing is Standing.ACCEPTED and one.position is not None]  # fmt: skip
+            found = [one for one in self._around() if one.standing is Standing.ACCEPTED and one.position is not None]
             at = max(found, key=lambda one: one.position or 0, default=None)
             return (None, 0) if at is None else (at.position, min(self.at, at.time))
         if state.balance == self.shown:
@@ -178,7 +158,7 @@ class _Prover:
             # Everybody knows what an emptied wallet holds: the number proves no receipt.
             return
         for entry in balances.counting(tx, self.chain):
-            if entry.standing is Standing.ACCEPTED and line.state.base <= (entry.position or 0) <= place:  # fmt: skip
+            if entry.standing is Standing.ACCEPTED and line.state.base <= (entry.position or 0) <= place:
                 self._tell(entry, "confirmed")
         line.confirm(place)
         for entry in balances.unpaid_of_chain(tx, self.chain, line.state.base):
@@ -191,7 +171,7 @@ class _Prover:
     def _around(self) -> list[ChainEntry]:
         """Return the messages within some minutes of the statement's last row that have its balance as theirs."""
         near = balances.nearest(self.context.tx, self.chain, self.at, NEAR)
-        return [one for one in near if one.after == self.shown and abs(one.time - self.at) <= PROOF_MINUTES_US]  # fmt: skip
+        return [one for one in near if one.after == self.shown and abs(one.time - self.at) <= PROOF_MINUTES_US]
 
     def _row(self) -> Row | None:
         """Return the row whose last balance is the number, or one of the last minutes; a rival first."""
@@ -259,7 +239,7 @@ class _Prover:
         if (asked := self._ask_what_left(proved)) is not None:
             return asked
         if rest:
-            balances.put_row(tx, replace(row, before=self.shown, began_at=rest[0].time, messages=len(rest)))  # fmt: skip
+            balances.put_row(tx, replace(row, before=self.shown, began_at=rest[0].time, messages=len(rest)))
         else:
             line.drop_row(row)
         for entry in proved:
@@ -269,7 +249,7 @@ class _Prover:
 
     def _found(self, way: list[ChainEntry]) -> Text:
         total = sum(one.amount or 0 for one in way)
-        return Text("proof.said.found_ask", count=len(way), total=self._money(total), shown=self._money(self.shown))  # fmt: skip
+        return Text("proof.said.found_ask", count=len(way), total=self._money(total), shown=self._money(self.shown))
 
     def _accept_way(self, way: list[ChainEntry]) -> None:
         """Continue the chain with messages beside it that lead exactly to the number; learn their centres."""
@@ -335,9 +315,7 @@ class _Prover:
             live_rows=0,
             balance=self.shown,
             gap_left=before if line.state.gap_left is None else line.state.gap_left,
-            gap_left_at=line.state.sent_at
-            if line.state.gap_left is None
-            else line.state.gap_left_at,
+            gap_left_at=line.state.sent_at if line.state.gap_left is None else line.state.gap_left_at,
             base=line.state.position + 1,
             moved_at=self.context.now,
             since=self.context.now,
@@ -347,7 +325,7 @@ class _Prover:
         if self.shown <= SWEPT_MINOR:
             line.state = replace(line.state, provisional=Provisional.SWEPT)
         key = "proof.said.first" if before is None else "proof.said.begun"
-        return self._done(Text(key, shown=self._money(self.shown), missing=self._money(abs(untold))), untold)  # fmt: skip
+        return self._done(Text(key, shown=self._money(self.shown), missing=self._money(abs(untold))), untold)
 
     # --- what every proof does ---------------------------------------------------------------------
 
@@ -370,7 +348,7 @@ class _Prover:
                 continue
             line.set_aside(row)
             entries = balances.of_row(tx, row)
-            contradicted = row.began_at >= known_from and line_trust.is_contradicted(row.began_at, gaps)  # fmt: skip
+            contradicted = row.began_at >= known_from and line_trust.is_contradicted(row.began_at, gaps)
             if contradicted:
                 line.contradict(entries)
             for entry in entries:

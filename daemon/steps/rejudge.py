@@ -30,9 +30,7 @@ def rejudge_held(tx: Tx, env: Env, row: Confirmed, times: Times, after: int = 0)
     """
     provider = provider_of_network(row.network)
     assert provider is not None, "a wording is of a network that we know"
-    waiting = messages.held_of_sender(
-        tx, mode=row.mode, provider=provider, sender=row.sender, after=after, limit=BATCH
-    )
+    waiting = messages.held_of_sender(tx, mode=row.mode, provider=provider, sender=row.sender, after=after, limit=BATCH)
     for message in waiting:
         _process_again(Context.for_message(env, tx, message, times), message)
     return waiting[-1].seq if len(waiting) == BATCH else None

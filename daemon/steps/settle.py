@@ -71,14 +71,7 @@ def cancel_transaction(
         return request, False
     transactions.reserve_code_until(tx, cancelled, now + CODE_REST_US)
     transactions.unindex_names(tx, cancelled.id)
-    journal.add(
-        tx,
-        type="transaction.cancelled",
-        mode=cancelled.mode,
-        at=now,
-        actor=actor,
-        transaction_id=cancelled.id,
-    )
+    journal.add(tx, type="transaction.cancelled", mode=cancelled.mode, at=now, actor=actor, transaction_id=cancelled.id)
     if reason is not None:
         journal.add_reason(tx, cancelled.id, reason)
     return cancelled, True
@@ -147,18 +140,14 @@ def verify(
         supersedes_reference=None if holder is None else holder.reference,
         revision=0 if how.fresh else deliveries.times_taken_back(tx, payment.id),
     )
-    texts.queue_receipt(
-        tx, outbox.texting, outbox.new_id(), verified, payment, verdict=how.verdict, now=now
-    )
+    texts.queue_receipt(tx, outbox.texting, outbox.new_id(), verified, payment, verdict=how.verdict, now=now)
     _journal_verified(tx, verified, payment, how, now)
     if payment.branch_id is not None:
         tell_branch(tx, outbox, payment, verified, now)
     return verified
 
 
-def _journal_verified(
-    tx: Tx, verified: Transaction, payment: Payment, how: Settlement, now: int
-) -> None:
+def _journal_verified(tx: Tx, verified: Transaction, payment: Payment, how: Settlement, now: int) -> None:
     journal.add(
         tx,
         type="transaction.verified",
@@ -179,13 +168,7 @@ def _journal_verified(
 
 
 def tell_branch(
-    tx: Tx,
-    outbox: Outbox,
-    payment: Payment,
-    transaction: Transaction | None,
-    now: int,
-    *,
-    same_as: str | None = None,
+    tx: Tx, outbox: Outbox, payment: Payment, transaction: Transaction | None, now: int, *, same_as: str | None = None
 ) -> None:
     """Tell the branch that handed a payment up the decision; without a transaction, a person at the hub must decide.
 
@@ -211,9 +194,7 @@ def tell_branch(
     )
 
 
-def _detach(
-    tx: Tx, transaction: Transaction, payment: Payment, how: Settlement, now: int
-) -> Transaction | None:
+def _detach(tx: Tx, transaction: Transaction, payment: Payment, how: Settlement, now: int) -> Transaction | None:
     """Free a payment from its holder, a transaction held for it and its reviews; return the holder, if any."""
     if transaction.held_payment_id is not None and transaction.held_payment_id != payment.id:
         reviews.change_reason(tx, transaction.held_payment_id, ReviewReason.EXTRA_PAYMENT)
@@ -222,9 +203,7 @@ def _detach(
     return detach_payment(tx, payment, transaction.id, actor=how.actor, now=now)
 
 
-def detach_payment(
-    tx: Tx, payment: Payment, into: str, *, actor: str, now: int
-) -> Transaction | None:
+def detach_payment(tx: Tx, payment: Payment, into: str, *, actor: str, now: int) -> Transaction | None:
     """Free a payment for a transaction, which may be at another shop, and return its former holder, if any.
 
     The holder is merged into the transaction `into`; another transaction that was held for the payment is released; the
@@ -261,12 +240,7 @@ class OperatorDecision(Struct, frozen=True):
 
 
 def verify_by_operator(
-    tx: Tx,
-    outbox: Outbox,
-    transaction: Transaction,
-    payment: Payment,
-    decision: OperatorDecision,
-    now: int,
+    tx: Tx, outbox: Outbox, transaction: Transaction, payment: Payment, decision: OperatorDecision, now: int
 ) -> tuple[Transaction, Verdict]:
     """Verify a transaction by an operator's decision, store the decision, and return the verified transaction."""
     assert transaction.expected_minor is not None
@@ -331,9 +305,7 @@ def paying(reader: Reader, transaction: Transaction) -> Payment:
     return paid
 
 
-def unsettle(
-    tx: Tx, outbox: Outbox, order: Transaction, *, actor: str, now: int
-) -> tuple[Transaction, Payment]:
+def unsettle(tx: Tx, outbox: Outbox, order: Transaction, *, actor: str, now: int) -> tuple[Transaction, Payment]:
     """Take the settlement of a transaction back: it is short or overpaid again, and its second payment is free.
 
     Return the transaction and the payment that verified it.
@@ -405,15 +377,7 @@ def open_payment_review(tx: Tx, outbox: Outbox, payment: Payment, hold: Hold, no
         outbox.review(tx, about, payment, review_id=review_id, reason=hold.reason, now=now)
 
 
-def release(
-    tx: Tx,
-    transaction: Transaction,
-    message_id: str,
-    payment_id: str | None,
-    *,
-    actor: str,
-    now: int,
-) -> None:
+def release(tx: Tx, transaction: Transaction, message_id: str, payment_id: str | None, *, actor: str, now: int) -> None:
     """Return a held transaction to PENDING; the next sweep expires it if it is overdue.
 
     `payment_id` is None if it was held for a receipt that has made no payment.
@@ -467,9 +431,7 @@ def add_holder(tx: Tx, outbox: Outbox, payment: Payment, how: Holding, now: int)
         if not payment.historical and not known.rejected and not told:
             outbox.forward(tx, known, payment, now, revision=again)
         return known
-    row = _holder(
-        ids.holder_id(outbox.account_key, payment.id), payment, rejected=how.rejected, now=now
-    )
+    row = _holder(ids.holder_id(outbox.account_key, payment.id), payment, rejected=how.rejected, now=now)
     holder = transactions.add(tx, {**row, "matched_by": how.matched_by, "settles": how.settles})
     if not how.rejected and not payment.historical:
         again = 0 if how.fresh else deliveries.times_taken_back(tx, payment.id)
@@ -510,11 +472,5 @@ def _holder(holder_id: str, payment: Payment, *, rejected: bool, now: int) -> di
 
 def record_expiry(tx: Tx, outbox: Outbox, transaction: Transaction, now: int) -> None:
     """Record an expiry, in the database transaction that marks the transaction EXPIRED."""
-    journal.add(
-        tx,
-        type="transaction.expired",
-        mode=transaction.mode,
-        at=now,
-        transaction_id=transaction.id,
-    )
+    journal.add(tx, type="transaction.expired", mode=transaction.mode, at=now, transaction_id=transaction.id)
     outbox.expire(tx, transaction, now)

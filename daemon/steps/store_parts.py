@@ -87,9 +87,7 @@ def store_part(context: Context, part: ReadPart) -> JoinedMessage | Unread | Wai
     return _store_only_part(context, part, sha256, value)
 
 
-def _store_only_part(
-    context: Context, part: ReadPart, sha256: str, value: Deliver
-) -> JoinedMessage | None:
+def _store_only_part(context: Context, part: ReadPart, sha256: str, value: Deliver) -> JoinedMessage | None:
     """Store a message of one part."""
     sent_at = microseconds(value.sent_at)
     message_id, is_new = _add_message(context, part, value, sha256, sent_at, total=1)
@@ -123,9 +121,7 @@ def _store_one_of_many(
     back = _lacking(context, stored, new.position)
     message_id, is_new = back or joined_to, back is None
     if message_id is None:
-        message_id, is_new = _add_message(
-            context, part, value, sha256, new.sent_at_us, total=key.total
-        )
+        message_id, is_new = _add_message(context, part, value, sha256, new.sent_at_us, total=key.total)
     _add_part(context, part, value.pdu, sha256, (message_id, new.position, new.sent_at_us))
     if not is_new:
         _attach(context, message_id, key.total)
@@ -145,9 +141,7 @@ def _store_one_of_many(
     if at_once:
         return _join(context, members)
     # A later part than the first, beside one that is in a message: it may be the genuine one, and the other a stranger's.
-    rival = new.position > 1 and any(
-        one.position == new.position and not one.is_open for one in stored
-    )
+    rival = new.position > 1 and any(one.position == new.position and not one.is_open for one in stored)
     if chosen is not None or (rival and is_new):
         first = message_id if chosen is None else members[0].message_id
         messages.assemble_later(context.tx, first, context.now + ASSEMBLE_AFTER_US)
@@ -214,7 +208,7 @@ def _beside_whole(
         values = [_decode(one.pdu) for _, one in sorted({**theirs, **mine}.items())]
         new = [parts.part_of(one) for one in values]
         near = all(parts.apart_us(one, new[0]) <= PROMPT_SPAN_US for one in new)
-        same = all(parts.part_of(_decode(theirs[at].pdu)).user_data == new[at - 1].user_data for at in mine)  # fmt: skip
+        same = all(parts.part_of(_decode(theirs[at].pdu)).user_data == new[at - 1].user_data for at in mine)
         if near and not same:
             return [JoinedMessage(own[0].message_id, values[-1], parts.join(values), theirs[1].sent_at, tuple(values), ambiguous=True)]  # fmt: skip
     return []
@@ -266,10 +260,7 @@ def _homes(context: Context) -> Sequence[str]:
 
 
 def _counts_at_once(
-    context: Context,
-    members: Sequence[PartRow],
-    chosen: parts.Assembly,
-    joined_to: str | None,
+    context: Context, members: Sequence[PartRow], chosen: parts.Assembly, joined_to: str | None
 ) -> bool:
     """Return whether an assembly counts at once. `joined_to` got one of its parts, and does not count it yet."""
     if chosen.has_rivals:
@@ -286,9 +277,7 @@ def _counts_at_once(
     return unjoined <= UNJOINED_MAX
 
 
-def _join(
-    context: Context, members: Sequence[PartRow], *, ambiguous: bool = False, adds: int = 0
-) -> JoinedMessage:
+def _join(context: Context, members: Sequence[PartRow], *, ambiguous: bool = False, adds: int = 0) -> JoinedMessage:
     """Put the parts of an assembly into one message, which has so many parts that it does not count yet."""
     target = members[0].message_id
     values = [_decode(one.pdu) for one in members]
@@ -329,9 +318,7 @@ def _store_unread(context: Context, part: ReadPart, sha256: str, why: str) -> Un
     return Unread(message_id, why) if is_new else None
 
 
-def _add_part(
-    context: Context, part: ReadPart, pdu: str, sha256: str, place: tuple[str, int, int | None]
-) -> None:
+def _add_part(context: Context, part: ReadPart, pdu: str, sha256: str, place: tuple[str, int, int | None]) -> None:
     """Store a part. `pdu` begins with its SMSC field, so that it can be decoded alone."""
     message_id, position, sent_at = place
     messages.add_part(
@@ -352,13 +339,7 @@ def _add_part(
 
 
 def _add_message(
-    context: Context,
-    part: ReadPart,
-    value: Deliver | None,
-    sha256: str,
-    sent_at: int | None,
-    *,
-    total: int,
+    context: Context, part: ReadPart, value: Deliver | None, sha256: str, sent_at: int | None, *, total: int
 ) -> tuple[str, bool]:
     """Store the message that the part with this digest opens; return its id, and whether it is new.
 
@@ -415,16 +396,12 @@ def _digest(context: Context, pdu: str) -> str:
 
 def _is_known(context: Context, part: ReadPart, sha256: str) -> bool:
     """Return whether a part was stored before; for an import also whether a phone has read its complete message."""
-    return messages.has_part(context.tx, context.source.sim_key, sha256) or _is_read_whole(
-        context, part
-    )
+    return messages.has_part(context.tx, context.source.sim_key, sha256) or _is_read_whole(context, part)
 
 
 def _is_read_whole(context: Context, part: ReadPart) -> bool:
     """Return whether a part is of an import, and a phone has read its complete message."""
-    return context.imported and messages.has_whole(
-        context.tx, context.source.sim_key, digest(part.pdu)
-    )
+    return context.imported and messages.has_whole(context.tx, context.source.sim_key, digest(part.pdu))
 
 
 def _decode(pdu: str) -> Deliver:
@@ -457,9 +434,7 @@ _END_S: Final = to_us(datetime(2090, 1, 1, tzinfo=UTC)) // SECOND_US
 """The times that a PDU can hold: its year has two digits."""
 
 
-def text_parts(
-    sender: str, text: str, sent_at: int | None, *, storage: str, slot: int
-) -> list[ReadPart]:
+def text_parts(sender: str, text: str, sent_at: int | None, *, storage: str, slot: int) -> list[ReadPart]:
     """Return the parts of a message, in order. No value of a source makes it raise.
 
     Args:

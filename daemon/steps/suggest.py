@@ -21,25 +21,19 @@ def suggest_earlier_payments(tx: Tx, env: Env, transaction: Transaction, now: in
     """Suggest a new transaction for earlier payments by its customer of exactly its amount."""
     for payment in suggestions.earlier_payments(tx, transaction):
         # The code did not exist when the payment was made, so only the number and the name can match.
-        if not core_suggestions.suggest(payment, [transaction], {}) or reviews.had_review(
-            tx, payment.id
-        ):
+        if not core_suggestions.suggest(payment, [transaction], {}) or reviews.had_review(tx, payment.id):
             continue
         holder = transactions.paid_by(tx, payment.id)
         if holder is not None and holder.origin == "open" and not holder.rejected:
             open_near_miss_review(tx, env, payment, holder, now)
 
 
-def open_near_miss_review(
-    tx: Tx, env: Env, payment: Payment, holder: Transaction, now: int
-) -> None:
+def open_near_miss_review(tx: Tx, env: Env, payment: Payment, holder: Transaction, now: int) -> None:
     """Open a `near_miss` review if a transaction is similar. Called when a message or a customer's claim brings one near."""
     found = suggestions.suggestions(tx, payment)
     if not found:
         return
-    suggested = [
-        {"reference": one.request.reference, "reasons": list(one.reasons)} for one in found
-    ]
+    suggested = [{"reference": one.request.reference, "reasons": list(one.reasons)} for one in found]
     reviews.open_review(
         tx,
         review_id=env.new_id(),

@@ -65,9 +65,7 @@ def check(review: Review, now: int) -> None:
         raise refuse("too_late")
 
 
-def take_back_approval(
-    tx: Tx, env: Env, review: Review, times: Times, *, actor: str
-) -> tuple[Transaction, Payment]:
+def take_back_approval(tx: Tx, env: Env, review: Review, times: Times, *, actor: str) -> tuple[Transaction, Payment]:
     """Undo an approval; return the transaction as it is then, or the retired holder, and the payment."""
     now = times.wall_us
     payment = None if review.payment_id is None else payments.get(tx, review.payment_id)
@@ -117,9 +115,7 @@ def displace(tx: Tx, env: Env, first: Payment, review: Review, *, actor: str, no
         after = _free_request(tx, before, first, now)
         env.outbox.take_back(tx, after, first, now, before=before)
     elif before is not None:
-        env.outbox.take_back(
-            tx, transactions.retire_holder(tx, before.id), first, now, before=before
-        )
+        env.outbox.take_back(tx, transactions.retire_holder(tx, before.id), first, now, before=before)
     held = transactions.holding(tx, first.id)
     if held is not None:
         settle.release(tx, held, first.message_id, first.id, actor=actor, now=now)
@@ -261,9 +257,7 @@ def _match_again(tx: Tx, env: Env, review: Review, payment: Payment, times: Time
         messages.mark_held(tx, message.id, payment.id)
 
 
-def _judge_again(
-    tx: Tx, env: Env, review: Review, message: Message, times: Times, actor: str
-) -> None:
+def _judge_again(tx: Tx, env: Env, review: Review, message: Message, times: Times, actor: str) -> None:
     """Process a rejected message again; one that has a place in the chain of balances waits for its review again."""
     context = Context.for_message(env, tx, message, times)
     whole = reload_joined(context, message)
@@ -278,13 +272,7 @@ def _judge_again(
 
 
 def _record(
-    tx: Tx,
-    review: Review,
-    actor: str,
-    now: int,
-    *,
-    transaction_id: str | None = None,
-    payment_id: str | None = None,
+    tx: Tx, review: Review, actor: str, now: int, *, transaction_id: str | None = None, payment_id: str | None = None
 ) -> None:
     """Journal who took back whose decision."""
     journal.add(

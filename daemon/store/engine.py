@@ -143,9 +143,7 @@ class Reader:
         """
         if self.is_postgresql:
             one = sql.replace("IN (members)", "= ANY(?)")
-            found: list[tuple[Any, ...]] = self._connection.execute_planned(
-                one, [list(members), *params]
-            ).fetchall()
+            found: list[tuple[Any, ...]] = self._connection.execute_planned(one, [list(members), *params]).fetchall()
             return found
         marks = ", ".join("?" * len(members)) or "NULL"
         return self.all(sql.replace("(members)", f"({marks})"), [*members, *params])
@@ -182,9 +180,7 @@ class Reader:
         """Return all rows as structs; `*` in the statement stands for their columns."""
         return [load(model, row) for row in self.all(of_struct(model, sql), params)]
 
-    def joined(
-        self, sql: str, params: Params | None = None, **models: type[Struct]
-    ) -> list[tuple[Any, ...]]:
+    def joined(self, sql: str, params: Params | None = None, **models: type[Struct]) -> list[tuple[Any, ...]]:
         """Return all rows of a join, in which `p.*` is one value: the struct of the model given as `p`, None if it is missing."""
         whole, places = of_join(sql, tuple(models.items()))
         return [load_joined(places, row) for row in self.all(whole, params)]
@@ -294,9 +290,7 @@ class Tx(Reader):
 
     def write_feed(self, *, on: bool) -> None:
         """Begin or end to write the feed of a branch; the database is a file then."""
-        (sqlite_file.create_feed_triggers if on else sqlite_file.drop_feed_triggers)(
-            self._connection
-        )
+        (sqlite_file.create_feed_triggers if on else sqlite_file.drop_feed_triggers)(self._connection)
 
     def wake(self, topic: str) -> None:
         """Notify the subscribers of `topic` after the commit."""
@@ -374,13 +368,7 @@ class Store:
             raise
         return store
 
-    def connect(
-        self,
-        now_us: int,
-        *,
-        create: bool = True,
-        first: Callable[[Reader], None] | None = None,
-    ) -> None:
+    def connect(self, now_us: int, *, create: bool = True, first: Callable[[Reader], None] | None = None) -> None:
         """Open the file and begin to serve; blocking. Takes the same time for a file of any size.
 
         Only the header and the schema are read: `check_sound` checks the whole file.
@@ -421,9 +409,7 @@ class Store:
                 at_hand.execute("ROLLBACK")
         self._writer, self.fault = writer, None
         self.version += 1  # another daemon may have written since
-        self._thread = threading.Thread(
-            target=self._run_writer, args=(writer,), name="momo-write", daemon=True
-        )
+        self._thread = threading.Thread(target=self._run_writer, args=(writer,), name="momo-write", daemon=True)
         self._thread.start()
 
     def check_sound(self) -> None:
@@ -476,9 +462,7 @@ class Store:
     def is_cut_off(self) -> bool:
         """Whether a connection to the server has ended: `disconnect`, then `connect`."""
         writer = self._writer
-        return writer is not None and any(
-            self._database.is_cut_off(one) for one in (writer, *self._reader_connections)
-        )
+        return writer is not None and any(self._database.is_cut_off(one) for one in (writer, *self._reader_connections))
 
     @property
     def is_lost(self) -> bool:
@@ -715,14 +699,7 @@ class Store:
             idle.put(connection)
 
 
-def run_job(
-    connection: Any,
-    job: _Job,
-    last: _Last,
-    *,
-    alone: bool,
-    database: Database = SQLITE,
-) -> None:
+def run_job(connection: Any, job: _Job, last: _Last, *, alone: bool, database: Database = SQLITE) -> None:
     """Run one job of a commit; afterwards it has its result or its error."""
     tx, before = Tx(connection, last), len(last)
     if not alone:
@@ -731,9 +708,7 @@ def run_job(
         job.result = job.work(tx)
         job.topics = tx.topics
     except BaseException as error:
-        if isinstance(error, database.errors) and isinstance(
-            database.as_unavailable(error), Unavailable
-        ):
+        if isinstance(error, database.errors) and isinstance(database.as_unavailable(error), Unavailable):
             raise  # it concerns every job
         job.error = _as_refusal(error, database)
         del last[before:]

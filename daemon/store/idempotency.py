@@ -25,11 +25,7 @@ _Made = TypeVar("_Made")
 
 
 def once(
-    tx: Tx,
-    claim: Idempotency | None,
-    now: int,
-    effect: Callable[[], HttpAnswer],
-    vault: Vault | None = None,
+    tx: Tx, claim: Idempotency | None, now: int, effect: Callable[[], HttpAnswer], vault: Vault | None = None
 ) -> HttpAnswer:
     """Run `effect` unless this call was answered before, and store its answer with it.
 
@@ -62,13 +58,7 @@ def once(
     return answer
 
 
-def kept(
-    tx: Tx,
-    keep: Keep[Value] | None,
-    now: int,
-    effect: Callable[[], Value],
-    vault: Vault | None = None,
-) -> Value:
+def kept(tx: Tx, keep: Keep[Value] | None, now: int, effect: Callable[[], Value], vault: Vault | None = None) -> Value:
     """Return the value of `effect`; its answer is stored in this commit, if the call has a key.
 
     Args:
@@ -115,8 +105,7 @@ def answered(reader: Reader, claim: Idempotency | None) -> HttpAnswer | None:
 def find(reader: Reader, claim: Idempotency) -> tuple[str, HttpAnswer, bool] | None:
     """Return (fingerprint, answer, sealed) of an earlier call with this key."""
     row = reader.one(
-        "SELECT fingerprint, status, body, sealed FROM idempotency_keys "
-        "WHERE scope = :scope AND key = :key",
+        "SELECT fingerprint, status, body, sealed FROM idempotency_keys WHERE scope = :scope AND key = :key",
         {"scope": claim.scope, "key": claim.key},
     )
     if row is None:
@@ -154,12 +143,7 @@ def settle(tx: Tx, claim: Idempotency, answer: HttpAnswer) -> None:
     """Store the answer of a reserved key."""
     tx.run(
         "UPDATE idempotency_keys SET status = :status, body = :body WHERE scope = :scope AND key = :key",
-        {
-            "status": answer.status,
-            "body": answer.body.decode(),
-            "scope": claim.scope,
-            "key": claim.key,
-        },
+        {"status": answer.status, "body": answer.body.decode(), "scope": claim.scope, "key": claim.key},
     )
 
 
@@ -173,10 +157,7 @@ def release(tx: Tx, claim: Idempotency) -> None:
 
 def remove(tx: Tx, scope: str, key: str) -> None:
     """Delete an answer, because it must be erased; a repeat of the call runs anew."""
-    tx.run(
-        "DELETE FROM idempotency_keys WHERE scope = :scope AND key = :key",
-        {"scope": scope, "key": key},
-    )
+    tx.run("DELETE FROM idempotency_keys WHERE scope = :scope AND key = :key", {"scope": scope, "key": key})
 
 
 def shift_ages(tx: Tx, by_us: int, now: int) -> None:

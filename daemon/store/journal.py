@@ -158,15 +158,12 @@ def reason_when_opened(reader: Reader, transaction_id: str, payment_id: str) -> 
 def latest_at(reader: Reader, among: int) -> int | None:
     """Return the latest time among the newest entries; None if there is no entry."""
     at: int | None = reader.value(
-        "SELECT MAX(at) FROM (SELECT at FROM events ORDER BY seq DESC LIMIT :among) newest",
-        {"among": among},
+        "SELECT MAX(at) FROM (SELECT at FROM events ORDER BY seq DESC LIMIT :among) newest", {"among": among}
     )
     return at
 
 
-def after(
-    reader: Reader, seq: int, *, transaction_id: str | None = None, limit: int = 200
-) -> list[Event]:
+def after(reader: Reader, seq: int, *, transaction_id: str | None = None, limit: int = 200) -> list[Event]:
     """Return the entries after `seq`, oldest first."""
     of_all = "SELECT * FROM events WHERE seq > :seq ORDER BY seq LIMIT :limit"
     of_one = (
@@ -174,31 +171,22 @@ def after(
         "AND transaction_seq = (SELECT seq FROM transactions WHERE id = :id) ORDER BY seq LIMIT :limit"
     )
     params = {"seq": seq, "id": transaction_id, "limit": limit}
-    return with_texts(
-        reader, reader.every(Event, of_all if transaction_id is None else of_one, params)
-    )
+    return with_texts(reader, reader.every(Event, of_all if transaction_id is None else of_one, params))
 
 
 def types_after(reader: Reader, seq: int, *, limit: int) -> list[tuple[int, str]]:
     """Return number and type of the entries after `seq`, oldest first."""
     rows: list[Any] = reader.all(
-        "SELECT seq, type FROM events WHERE seq > :seq ORDER BY seq LIMIT :limit",
-        {"seq": seq, "limit": limit},
+        "SELECT seq, type FROM events WHERE seq > :seq ORDER BY seq LIMIT :limit", {"seq": seq, "limit": limit}
     )
     return rows
 
 
-def of_transaction(
-    reader: Reader, transaction_id: str, *, limit: int, offset: int
-) -> tuple[list[Event], int]:
+def of_transaction(reader: Reader, transaction_id: str, *, limit: int, offset: int) -> tuple[list[Event], int]:
     """Return one page of a transaction's entries, oldest first, and their total number."""
     of_one = Conditions()
-    of_one.by(
-        "j.transaction_seq = (SELECT seq FROM transactions WHERE id = :id)", id=transaction_id
-    )
-    found = reader.page(
-        "SELECT j.* FROM events j", of_one, order="j.seq", limit=limit, offset=offset, j=Event
-    )
+    of_one.by("j.transaction_seq = (SELECT seq FROM transactions WHERE id = :id)", id=transaction_id)
+    found = reader.page("SELECT j.* FROM events j", of_one, order="j.seq", limit=limit, offset=offset, j=Event)
     return with_texts(reader, found.rows), found.total
 
 
@@ -238,12 +226,7 @@ def listed(reader: Reader, wanted: JournalFilter, *, limit: int) -> tuple[list[E
         for number, thing in enumerate(wanted.things):
             conditions.params[f"thing{number}"] = f"{thing}.%"
     found = reader.page(
-        "SELECT j.* FROM events j",
-        conditions,
-        order="j.seq DESC",
-        limit=limit,
-        total=UNCOUNTED,
-        j=Event,
+        "SELECT j.* FROM events j", conditions, order="j.seq DESC", limit=limit, total=UNCOUNTED, j=Event
     )
     return with_texts(reader, found.rows), found.last is not None
 
@@ -324,16 +307,9 @@ def with_texts(reader: Reader, events: Sequence[Event]) -> list[Event]:
             wanted.setdefault(source, {})[event.seq] = str(key)
     filled: dict[int, Event] = {event.seq: event for event in events}
     for (_name, sql, members), keys in wanted.items():
-        rows = {
-            row[0]: row[1:]
-            for row in reader.all(sql, {"ids": json_ids(sorted(set(keys.values())))})
-        }
+        rows = {row[0]: row[1:] for row in reader.all(sql, {"ids": json_ids(sorted(set(keys.values())))})}
         for seq, key in keys.items():
-            texts = {
-                name: text
-                for name, text in zip(members, rows.get(key, ()), strict=False)
-                if text is not None
-            }
+            texts = {name: text for name, text in zip(members, rows.get(key, ()), strict=False) if text is not None}
             if texts:
                 data = json_values.dump({**_decode(filled[seq].data), **texts}).decode()
                 filled[seq] = replace(filled[seq], data=data)

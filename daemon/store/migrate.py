@@ -22,9 +22,7 @@ _FILE: Final = re.compile(r"^(\d{4})_(\w+)\.sql$", re.ASCII)
 _NUMBERED: Final = re.compile(r"^(\s*CREATE INDEX [^;]+), seq\)", re.ASCII)
 """An index that ends in the row's number. In SQLite every index does, and would have it twice."""
 
-_UNREAD: Final = re.compile(
-    r"unable to get the page\. error code=(\d{1,9})|failed to get page \d+", re.ASCII
-)
+_UNREAD: Final = re.compile(r"unable to get the page\. error code=(\d{1,9})|failed to get page \d+", re.ASCII)
 """In the findings of SQLite's check (`checkTreePage` and `checkList` of btree.c): a page that it could not read."""
 
 _RECORD = """
@@ -38,8 +36,7 @@ CREATE TABLE IF NOT EXISTS schema_migrations (
 
 
 RECORD_STEP: Final = (
-    "INSERT INTO schema_migrations (version, name, applied_at, sha256) "
-    "VALUES (:version, :name, :now, :sha256)"
+    "INSERT INTO schema_migrations (version, name, applied_at, sha256) VALUES (:version, :name, :now, :sha256)"
 )
 
 
@@ -100,9 +97,7 @@ def migrations() -> list[Migration]:
     return found
 
 
-_TABLE: Final = re.compile(
-    r"^CREATE TABLE (?:IF NOT EXISTS )?(\w+?)(?:_anew)? \(|^ALTER TABLE (\w+) ADD COLUMN"
-)
+_TABLE: Final = re.compile(r"^CREATE TABLE (?:IF NOT EXISTS )?(\w+?)(?:_anew)? \(|^ALTER TABLE (\w+) ADD COLUMN")
 _MARKED: Final = re.compile(
     r"^(?:ALTER TABLE \w+ ADD COLUMN)?\s*(\w+) .*-- (public|masked|hidden)\b"
     r"(?:, (erased|forgotten|cleaned|own|kept)\b(?: (NULL|'[^']*'))?)?(.*)"
@@ -147,9 +142,7 @@ def marked_columns(table: str, *words: str) -> list[str]:
 
 def emptied(table: str, *words: str) -> str:
     """Return the assignments that empty the columns of a table with one of these marks."""
-    return ", ".join(
-        f"{name} = {marks()[table][name].empty}" for name in marked_columns(table, *words)
-    )
+    return ", ".join(f"{name} = {marks()[table][name].empty}" for name in marked_columns(table, *words))
 
 
 def check_sound(connection: sqlite3.Connection, path: str, *, whole: bool = False) -> None:
@@ -257,9 +250,7 @@ def check_applied(applied: list[tuple[Any, ...]], version: int, steps: list[Migr
     return version
 
 
-def migrate(
-    connection: sqlite3.Connection, now_us: int, known: list[Migration] | None = None
-) -> int:
+def migrate(connection: sqlite3.Connection, now_us: int, known: list[Migration] | None = None) -> int:
     """Apply the missing steps and return the schema's version.
 
     A step that fails leaves the file as it was before that step. Foreign keys are not enforced afterwards, because a
@@ -294,12 +285,7 @@ def migrate(
 
 def record_of(step: Migration, now_us: int) -> dict[str, Any]:
     """Return the parameters of `RECORD_STEP`."""
-    return {
-        "version": step.version,
-        "name": step.name,
-        "sha256": step.sha256,
-        "now": now_us,
-    }
+    return {"version": step.version, "name": step.name, "sha256": step.sha256, "now": now_us}
 
 
 def _dangling(connection: sqlite3.Connection) -> set[tuple[Any, ...]]:
@@ -307,9 +293,7 @@ def _dangling(connection: sqlite3.Connection) -> set[tuple[Any, ...]]:
     return set(connection.execute("PRAGMA foreign_key_check"))
 
 
-def _check_references(
-    connection: sqlite3.Connection, step: Migration, before: set[tuple[Any, ...]]
-) -> None:
+def _check_references(connection: sqlite3.Connection, step: Migration, before: set[tuple[Any, ...]]) -> None:
     for table, _row, other, _key in _dangling(connection) - before:
         raise DatabaseDamaged(
             f"step {step.version} of the schema would leave rows of {table} that refer to missing rows of {other}; "
@@ -325,9 +309,7 @@ def _statements(sql: str) -> Iterator[str]:
         if sqlite3.complete_statement(statement):
             yield statement
             statement = ""
-    assert not statement.strip() or all(
-        line.startswith("--") for line in statement.strip().splitlines()
-    ), statement
+    assert not statement.strip() or all(line.startswith("--") for line in statement.strip().splitlines()), statement
 
 
 class NotCopied(MomoError):

@@ -9,15 +9,7 @@ from daemon.store.engine import Reader, Store
 from daemon.store.migrate import Copied, NotCopied
 from daemon.store.upkeep import inspect
 
-__all__ = [
-    "IN_POSTGRESQL",
-    "Copied",
-    "DriverMissing",
-    "NotCopied",
-    "copy_to_server",
-    "new_store",
-    "open_readonly",
-]
+__all__ = ["IN_POSTGRESQL", "Copied", "DriverMissing", "NotCopied", "copy_to_server", "new_store", "open_readonly"]
 
 IN_POSTGRESQL: Final = "this shop is stored in PostgreSQL"
 """Begins the answer of each command that reads or writes the file of a shop."""

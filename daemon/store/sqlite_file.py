@@ -133,24 +133,15 @@ class SqliteFile:
         number = getattr(error, "errno", None)
         if name.startswith("SQLITE_FULL") or "disk is full" in text or number in _NO_SPACE:
             return Unavailable(
-                Text("unavailable.disk_full"),
-                30,
-                cause=FaultCause.DISK_FULL,
-                next_step="momo backup prune",
+                Text("unavailable.disk_full"), 30, cause=FaultCause.DISK_FULL, next_step="momo backup prune"
             )
         if name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
             return Unavailable(
-                Text("unavailable.locked"),
-                5,
-                cause=FaultCause.DATABASE_BUSY,
-                next_step="momo doctor db",
+                Text("unavailable.locked"), 5, cause=FaultCause.DATABASE_BUSY, next_step="momo doctor db"
             )
         if name.startswith("SQLITE_READONLY") or number == errno.EROFS:
             return _read_only(text)
-        if (
-            name.startswith(("SQLITE_IOERR", "SQLITE_CANTOPEN", "SQLITE_PERM"))
-            or number is not None
-        ):
+        if name.startswith(("SQLITE_IOERR", "SQLITE_CANTOPEN", "SQLITE_PERM")) or number is not None:
             return Unavailable(
                 Text("unavailable.unreadable", why=text),
                 30,
@@ -162,9 +153,7 @@ class SqliteFile:
 
 def _connect(path: str, now_us: int) -> sqlite3.Connection:
     """Open the writing connection; create or migrate the file as needed."""
-    connection = sqlite3.connect(
-        path, isolation_level=None, check_same_thread=False, cached_statements=512
-    )
+    connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, cached_statements=512)
     try:
         connection.execute(f"PRAGMA busy_timeout = {BUSY_MS}")
         # Before the first write, so that a file that is refused stays as it is.
@@ -187,11 +176,7 @@ def _connect(path: str, now_us: int) -> sqlite3.Connection:
 
 def _connect_reader(path: str) -> sqlite3.Connection:
     connection = sqlite3.connect(
-        file_uri(path, "mode=ro"),
-        uri=True,
-        isolation_level=None,
-        check_same_thread=False,
-        cached_statements=256,
+        file_uri(path, "mode=ro"), uri=True, isolation_level=None, check_same_thread=False, cached_statements=256
     )
     connection.execute("PRAGMA query_only = ON")
     connection.execute(f"PRAGMA busy_timeout = {BUSY_MS}")
@@ -214,19 +199,13 @@ def file_uri(path: str | Path, query: str) -> str:
 def missing(path: str) -> Unavailable:
     """Return the fault of a database file that is not at its path."""
     return Unavailable(
-        Text("unavailable.missing", path=path),
-        LOST_RETRY_S,
-        cause=FaultCause.DATABASE_MISSING,
-        next_step=RESTORE,
+        Text("unavailable.missing", path=path), LOST_RETRY_S, cause=FaultCause.DATABASE_MISSING, next_step=RESTORE
     )
 
 
 def _read_only(text: str) -> Unavailable:
     return Unavailable(
-        Text("unavailable.read_only", why=text),
-        30,
-        cause=FaultCause.DATABASE_READ_ONLY,
-        next_step="momo doctor disk",
+        Text("unavailable.read_only", why=text), 30, cause=FaultCause.DATABASE_READ_ONLY, next_step="momo doctor disk"
     )
 
 

@@ -103,9 +103,7 @@ def show(number: str):
         transaction = momo(f"/v1/transactions/{found['reference']}")
     except Refused:
         transaction = {"status": "UNKNOWN"}
-    return render_template(
-        "order.html", order=found, found=transaction, call=os.environ.get("SHOP_PHONE", "")
-    )
+    return render_template("order.html", order=found, found=transaction, call=os.environ.get("SHOP_PHONE", ""))
 
 
 @app.post("/momo")
@@ -121,13 +119,10 @@ def webhook():
             "INSERT INTO seen (webhook_id) VALUES (?) ON CONFLICT DO NOTHING", [event["webhook_id"]]
         ).rowcount
         if new and (transaction.get("reversed_at") or event["type"] == "transaction.reversed"):
-            shop.execute(
-                "UPDATE orders SET reversed = 1 WHERE reference = ?", [transaction["reference"]]
-            )
+            shop.execute("UPDATE orders SET reversed = 1 WHERE reference = ?", [transaction["reference"]])
         elif new and transaction["status"] in ("SUCCESS", "OVERPAID"):
             shop.execute(
-                "UPDATE orders SET delivered = 1 WHERE reference = ? AND reversed = 0",
-                [transaction["reference"]],
+                "UPDATE orders SET delivered = 1 WHERE reference = ? AND reversed = 0", [transaction["reference"]]
             )
     return "", 204
 

@@ -37,9 +37,7 @@ def store(event: dict) -> bool:
     with sqlite3.connect(DATABASE) as db:
         db.execute("CREATE TABLE IF NOT EXISTS events (webhook_id TEXT PRIMARY KEY, body TEXT)")
         row = (event["webhook_id"], json.dumps(event))
-        return (
-            db.execute("INSERT INTO events VALUES (?, ?) ON CONFLICT DO NOTHING", row).rowcount == 1
-        )
+        return db.execute("INSERT INTO events VALUES (?, ?) ON CONFLICT DO NOTHING", row).rowcount == 1
 
 
 class Receiver(BaseHTTPRequestHandler):
@@ -49,17 +47,12 @@ class Receiver(BaseHTTPRequestHandler):
         """Receive a webhook: 204 when it is stored (now or earlier), 400 when momo did not sign it."""
         length = min(int(self.headers.get("Content-Length", "0")), BODY_BYTES_MAX)
         body = self.rfile.read(length)
-        signatures = (
-            self.headers.get("X-Svc-Signature", ""),
-            self.headers.get("X-Svc-Signature-Previous", ""),
-        )
+        signatures = (self.headers.get("X-Svc-Signature", ""), self.headers.get("X-Svc-Signature-Previous", ""))
         good = any(verified(body, header) for header in signatures)
         if good:
             event = json.loads(body)
             if store(event):
-                print(
-                    event["type"], event["data"]["reference"], event["data"]["status"], flush=True
-                )
+                print(event["type"], event["data"]["reference"], event["data"]["status"], flush=True)
         self.send_response(204 if good else 400)
         self.end_headers()
 

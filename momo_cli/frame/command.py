@@ -126,9 +126,7 @@ def _part(
         rows, document = list(answer.rows), answer.document
         body = json.loads(document) if document else {}
         if isinstance(body.get("data"), list):
-            document = json.dumps(
-                {**body, "data": _cut(body["data"], limit, offset)}, ensure_ascii=False
-            )
+            document = json.dumps({**body, "data": _cut(body["data"], limit, offset)}, ensure_ascii=False)
         empty = f"There are only {len(rows)}." if rows else answer.empty
         kept = _cut(rows, limit, offset)
         answer = replace(answer, rows=kept, lines=(), document=document, empty=empty)
@@ -138,12 +136,7 @@ def _part(
     first = list(islice(rest, 1))
     rows_: Iterable[Row] = chain(first, rest) if answer.stream else [*first, *rest]
     faults = [f"momo {name} is not empty"] if first else []
-    return replace(
-        answer,
-        rows=rows_,
-        faults=faults,
-        exit_code=exit_codes.FINDINGS if first else answer.exit_code,
-    )
+    return replace(answer, rows=rows_, faults=faults, exit_code=exit_codes.FINDINGS if first else answer.exit_code)
 
 
 def _cut(rows: list[Any], limit: int | None, offset: int) -> list[Any]:
@@ -154,11 +147,7 @@ def _of_lists(own: Mapping[str, inspect.Parameter]) -> dict[str, inspect.Paramet
     """Return the parameters of every list that a command does not have; one with pages has no offset."""
     found = dict(inspect.signature(_part).parameters)
     paged = {"limit", "offset"} if "page" in own else set()
-    return {
-        name: each
-        for name, each in found.items()
-        if each.kind is each.KEYWORD_ONLY and name not in {*own, *paged}
-    }
+    return {name: each for name, each in found.items() if each.kind is each.KEYWORD_ONLY and name not in {*own, *paged}}
 
 
 def _trace(terminal: Terminal) -> "Trace":
@@ -171,9 +160,7 @@ def run_call(terminal: Terminal, call: Call) -> int:
     """Run a command and write its answer; return the exit code, or raise the failure of the command."""
     flags = terminal.flags
     if call.read and flags.output is None and not flags.fields:
-        terminal = replace(
-            terminal, output=Output.TABLE, color=terminal.color and terminal.on_screen
-        )
+        terminal = replace(terminal, output=Output.TABLE, color=terminal.color and terminal.on_screen)
     render.check_fields(terminal, call.view)
     client = Client(
         terminal.located,
@@ -209,9 +196,6 @@ def run_call(terminal: Terminal, call: Call) -> int:
     exit_code = answer.exit_code if answer.ended is None else answer.ended()
     if answer.empty and not answer.rows:
         terminal.note(answer.empty)
-    for note in (
-        *answer.notes,
-        *(answer.next_lines(sandbox=flags.sandbox) if terminal.human else ()),
-    ):
+    for note in (*answer.notes, *(answer.next_lines(sandbox=flags.sandbox) if terminal.human else ())):
         terminal.note(note)
     return exit_code

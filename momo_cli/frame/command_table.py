@@ -185,7 +185,7 @@ COMMANDS: Final[dict[str, Info]] = {
     "api": Info("upkeep.config", "Make any call of the API", CARE),
     "completion": Info("upkeep.help", "Print or install the shell completion", CARE),
     "help": Info("upkeep.help", "Explain a command or a topic", CARE),
-}  # fmt: skip
+}
 """All commands; the words before the last one are the group."""
 
 GROUPS: Final[dict[str, tuple[str, str]]] = {
@@ -250,7 +250,7 @@ ORDINARY: Final[dict[str, tuple[str, ...]]] = {
     "save dump": ("backup create",),
     "recover": ("restore --dry-run",),
     "live": ("watch",),
-}  # fmt: skip
+}
 """Ordinary words that are no commands, and the commands that do what they mean."""
 
 
@@ -261,9 +261,7 @@ def commands_meant(word: str) -> tuple[str, ...]:
 
 def search(word: str) -> list[tuple[str, str]]:
     """Return the commands about a word, with their summaries: those that it means first."""
-    found = [
-        " ".join(one for one in each.split() if one[0] != "-") for each in commands_meant(word)
-    ]
+    found = [" ".join(one for one in each.split() if one[0] != "-") for each in commands_meant(word)]
     found += [name for name in COMMANDS if word in f"{name} {COMMANDS[name].summary}".lower()]
     return [(name, about(name)) for name in dict.fromkeys(found)]
 
@@ -280,9 +278,7 @@ def verb_alone(group: str) -> str:
     return next((verb for verb in ("status", "show") if f"{group} {verb}" in COMMANDS), "")
 
 
-RUNNABLE: Final = frozenset(
-    (*COMMANDS, *(name for name in GROUPS if " " in name or verb_alone(name)))
-) - {"daemon"}
+RUNNABLE: Final = frozenset((*COMMANDS, *(name for name in GROUPS if " " in name or verb_alone(name)))) - {"daemon"}
 """What may stand behind `momo` in a text that names a command: all of it, or its first two words. `a momo daemon` is prose."""
 _LONGEST: Final = max(len(name.split()) for name in COMMANDS)
 

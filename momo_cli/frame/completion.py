@@ -165,9 +165,7 @@ def _flags(params: Iterable[Any]) -> Iterator[Found]:
             yield name, "for every command"
 
 
-def _values(
-    command: str, param: Any, before: str, current: str, environ: Mapping[str, str]
-) -> Iterator[Found]:
+def _values(command: str, param: Any, before: str, current: str, environ: Mapping[str, str]) -> Iterator[Found]:
     shown = str(param.metavar or "").strip("[].")
     if command in _LISTS:
         yield from _plainly(_LISTS[command])
@@ -216,10 +214,7 @@ def _live_values(kind: str, current: str, environ: Mapping[str, str]) -> list[Fo
     if asked is None:
         return []
     client = Client(
-        locate(Flags(), environ, os.getuid()),
-        timeout_s=_LIMIT_S,
-        warn=lambda _: None,
-        pause=lambda _: None,
+        locate(Flags(), environ, os.getuid()), timeout_s=_LIMIT_S, warn=lambda _: None, pause=lambda _: None
     )
     rows = client.find(asked.path, **asked.query) if client.alive() else None
     found = [each for row in rows or () for each in asked.offer(row, current)]

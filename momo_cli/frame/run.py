@@ -64,9 +64,7 @@ def hold_lock(terminal: Terminal, name: str, command: str) -> Iterator[None]:
         descriptor = system.open_own(f"{folder}/{name}", os.O_RDWR | os.O_CREAT)
     except OSError as problem:
         if problem.errno == errno.ELOOP:
-            raise Failure(
-                ErrorCode.NOT_PERMITTED, f"{problem.filename}: {problem.strerror}"
-            ) from None
+            raise Failure(ErrorCode.NOT_PERMITTED, f"{problem.filename}: {problem.strerror}") from None
         # A folder that cannot be written must not stop a backup; the daemon itself prevents harmful overlaps.
         yield
         return
@@ -90,10 +88,7 @@ def _take(descriptor: int, wait_s: float, command: str) -> None:
                 continue
             holder = os.pread(descriptor, 32, 0).decode(errors="replace").strip()
             who = f"process {holder}" if holder else "another process"
-            why, again = (
-                f"another momo {command} is already running ({who})",
-                f"momo {command} --wait-lock 10m",
-            )
+            why, again = (f"another momo {command} is already running ({who})", f"momo {command} --wait-lock 10m")
             raise Failure(ErrorCode.LOCKED, why, next=(again,)) from None
         else:
             return

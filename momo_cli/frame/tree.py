@@ -12,15 +12,7 @@ from typer.core import TyperCommand, TyperGroup
 
 from momo_cli.errors import Failure, usage
 from momo_cli.flags import SWITCHES, VALUED
-from momo_cli.frame.command_table import (
-    COMMANDS,
-    FIRST,
-    GROUPS,
-    commands_meant,
-    meanings,
-    verb_alone,
-    words_after,
-)
+from momo_cli.frame.command_table import COMMANDS, FIRST, GROUPS, commands_meant, meanings, verb_alone, words_after
 
 _EXTRA: Final = r"(?s)unexpected extra arguments?(?:\(s\))? \((.*)\)"
 _NUMBER: Final = r"-[0-9][0-9.,]*"
@@ -35,9 +27,7 @@ def explain_problem(problem: Exception, command: str) -> Failure:
     return usage(read(problem, typed), f"{typed} --help")
 
 
-def no_such_command(
-    group: str, word: str, there: Iterable[str], groups: Sequence[str] = ()
-) -> Failure:
+def no_such_command(group: str, word: str, there: Iterable[str], groups: Sequence[str] = ()) -> Failure:
     """Return the failure for an unknown command, with what an ordinary word means, else the most similar one, as suggestion.
 
     `group` is the word before it, empty directly after `momo`; `there` are the valid words; `groups` have the command.
@@ -229,11 +219,7 @@ class LazyGroup(TyperGroup):
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # as above
         """Run the command that the name of the group stands for if there is no word of one; else show the help."""
         alone = verb_alone(self._prefix)
-        if (
-            alone
-            and all(word.startswith("-") for word in args[:1])
-            and not {"-h", "--help"} & {*args}
-        ):
+        if alone and all(word.startswith("-") for word in args[:1]) and not {"-h", "--help"} & {*args}:
             args = [alone, *args]
         if not args:
             raise HelpWanted(ctx.get_help(), self._prefix, list(self.commands))
@@ -302,9 +288,7 @@ def load(full: str) -> MomoCommand:
 
     app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
     marked = find(importlib.import_module(COMMANDS[full].module), full)
-    app.command(
-        name=full.rsplit(maxsplit=1)[-1], cls=MomoCommand, context_settings=dict(_SETTINGS)
-    )(parser_of(marked))
+    app.command(name=full.rsplit(maxsplit=1)[-1], cls=MomoCommand, context_settings=dict(_SETTINGS))(parser_of(marked))
     command = typer.main.get_command(app)
     assert isinstance(command, MomoCommand)
     for param in command.params:

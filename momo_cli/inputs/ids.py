@@ -113,24 +113,18 @@ def _receiver(row: Row) -> str:
 
 
 _E = ErrorCode
-TRANSACTIONS: Final = IdKind(
-    "transaction", Path.TRANSACTIONS, _E.TRANSACTION_NOT_FOUND, "momo tx list"
-)
+TRANSACTIONS: Final = IdKind("transaction", Path.TRANSACTIONS, _E.TRANSACTION_NOT_FOUND, "momo tx list")
 METHODS: Final = IdKind(
     "payment method", Path.PAYMENT_METHODS, _E.PAYMENT_METHOD_NOT_FOUND, "momo lines list", ("phone_number", "account_name"),
 )  # fmt: skip
 ENDPOINTS: Final = IdKind(
-    "endpoint", Path.ENDPOINTS, _E.ENDPOINT_NOT_FOUND, "momo endpoints list", ("description", "url", "host"),
-)  # fmt: skip
+    "endpoint", Path.ENDPOINTS, _E.ENDPOINT_NOT_FOUND, "momo endpoints list", ("description", "url", "host")
+)
 REVIEWS: Final = IdKind(
-    "review", Path.REVIEWS, _E.REVIEW_NOT_FOUND, "momo review list --all", page=200, query={"state": "all"},
-)  # fmt: skip
-MESSAGES: Final = IdKind(
-    "message", Path.LOCAL_MESSAGES, _E.MESSAGE_NOT_FOUND, "momo messages list", page=500
+    "review", Path.REVIEWS, _E.REVIEW_NOT_FOUND, "momo review list --all", page=200, query={"state": "all"}
 )
-DELIVERIES: Final = IdKind(
-    "delivery", Path.DELIVERIES, _E.DELIVERY_NOT_FOUND, "momo deliveries list", page=200
-)
+MESSAGES: Final = IdKind("message", Path.LOCAL_MESSAGES, _E.MESSAGE_NOT_FOUND, "momo messages list", page=500)
+DELIVERIES: Final = IdKind("delivery", Path.DELIVERIES, _E.DELIVERY_NOT_FOUND, "momo deliveries list", page=200)
 DEAD_LETTERS: Final = IdKind(
     "dead letter", Path.DEAD_LETTERS, _E.DEAD_LETTER_NOT_FOUND, "momo dead-letters list --include-replayed",
     page=500, query={"include_replayed": "true"},
@@ -141,8 +135,8 @@ PAYERS: Final = IdKind(
     ("phone_number", "name"), page=200,
 )  # fmt: skip
 NOTICES: Final = IdKind(
-    "notice", Path.LOCAL_NOTICES, _E.NOTICE_NOT_FOUND, "momo notices list --all", page=500, query={"all": "1"},
-)  # fmt: skip
+    "notice", Path.LOCAL_NOTICES, _E.NOTICE_NOT_FOUND, "momo notices list --all", page=500, query={"all": "1"}
+)
 
 
 def endpoint_id(client: Client, typed: str) -> str:

@@ -57,9 +57,7 @@ MESSAGES_FILE = argument("FILE|-", "The messages; - reads them from stdin.")
 LABEL = option("A label.")
 
 
-HTTP_ADDRESS = option(
-    "--http", "HOST:PORT|loopback|lan|off", "The address of the API, with port 8420 unless given."
-)
+HTTP_ADDRESS = option("--http", "HOST:PORT|loopback|lan|off", "The address of the API, with port 8420 unless given.")
 
 # Flags of output and of action.
 DRY_RUN = flag("-n", "--dry-run", "Show the result; change nothing.")

@@ -79,9 +79,7 @@ def http_address(text: str) -> str:
     host, _, port = text.rpartition(":")
     if not host or not (port.isascii() and port.isdecimal()) or int(port) > _PORT_MAX:
         names = ", ".join(HTTP_NAMES)
-        raise usage(
-            f"--http: {text!r} is not HOST:PORT, such as 127.0.0.1:8420, and none of {names}"
-        )
+        raise usage(f"--http: {text!r} is not HOST:PORT, such as 127.0.0.1:8420, and none of {names}")
     return text
 
 
@@ -207,17 +205,13 @@ def read_password_file(path: str) -> str:
         raise usage(f"--password-file: {path}: {problem}") from None
 
 
-def owners_password(
-    terminal: Terminal, path: str | None, question: str = "The owner's password: "
-) -> str:
+def owners_password(terminal: Terminal, path: str | None, question: str = "The owner's password: ") -> str:
     """Return the password in the file or stdin, else ask for it; fail (exit 2) if neither is possible."""
     given = _given_password(terminal, path)
     return terminal.ask_secret(question, "--password-file FILE") if given is None else given
 
 
-def new_password(
-    terminal: Terminal, path: str | None, asks: str = "Choose a password for the owner"
-) -> str:
+def new_password(terminal: Terminal, path: str | None, asks: str = "Choose a password for the owner") -> str:
     """Return a new password in the file or stdin, else ask for it twice; fail (exit 2) if neither is possible."""
     given = _given_password(terminal, path)
     if given is not None:

@@ -187,12 +187,7 @@ class Started:
 
 
 def start_daemon(
-    client: Client,
-    terminal: Terminal,
-    flags: Sequence[str],
-    wait_s: float,
-    *,
-    by_service: bool = True,
+    client: Client, terminal: Terminal, flags: Sequence[str], wait_s: float, *, by_service: bool = True
 ) -> Started:
     """Start the daemon unless it runs, and wait until it has opened the database, or knows why it cannot.
 

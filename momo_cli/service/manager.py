@@ -108,9 +108,7 @@ def timers(shop: UnitValues, folder: str, *, system: bool) -> list[UnitFile]:
             "shop": shop.home,
             "what": job.what,
             "when": job.when,
-            "commands": "\n".join(
-                " ".join([f"ExecStart={_program('momo_cli')}", *words]) for words in job.commands
-            ),
+            "commands": "\n".join(" ".join([f"ExecStart={_program('momo_cli')}", *words]) for words in job.commands),
             "environment": _environment(shop),
             "identity": "User=momo\nGroup=momo" if system else "",
             "database": _plain(f"{shop.home}/{DATABASE_NAME}"),
@@ -398,9 +396,7 @@ def tell_files(terminal: Terminal, files: list[UnitFile]) -> None:
         terminal.complain(line)
 
 
-def enable_service(
-    client: Client, terminal: Terminal, service: Service, *, linger: bool, timers: bool
-) -> list[str]:
+def enable_service(client: Client, terminal: Terminal, service: Service, *, linger: bool, timers: bool) -> list[str]:
     """Enable the service with the machine's control programs; return their errors, each with the command."""
     steps: list[list[str]] = []
     if service.kind is Kind.SYSTEM:

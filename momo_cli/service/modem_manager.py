@@ -66,9 +66,7 @@ def _asked(mmcli: str, environ: Mapping[str, str], *words: str) -> dict[str, Any
     return found
 
 
-def inhibit(
-    mmcli: str, uid: str, environ: Mapping[str, str], pause: Callable[[float], None]
-) -> int:
+def inhibit(mmcli: str, uid: str, environ: Mapping[str, str], pause: Callable[[float], None]) -> int:
     """Start mmcli to inhibit the device while it runs; return its process ID, or fail if ModemManager refuses."""
     with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as said:
         out = said.fileno()
@@ -111,9 +109,7 @@ class Released(NamedTuple):
     pid: int | None = None
 
 
-def release_modem(
-    port: str, environ: Mapping[str, str], pause: Callable[[float], None]
-) -> Released:
+def release_modem(port: str, environ: Mapping[str, str], pause: Callable[[float], None]) -> Released:
     """Make ModemManager release the modem at a port; fail if it refuses, or the port is no USB modem."""
     mmcli = shutil.which(PROGRAM, path=environ.get("PATH"))
     if mmcli is None:

@@ -153,9 +153,7 @@ def keep_awake(setup: Setup) -> Row:
             return outcome("needs_action", _SLEEPS.get(place, place), fix)
     elif wanted is None and place == "off" and setup.may_ask("awake"):
         lid = "unless /etc/systemd/logind.conf has HandleLidSwitch=ignore"
-        setup.say(
-            f"  A laptop with a closed lid sleeps, {lid}. A machine that sleeps reads no payment."
-        )
+        setup.say(f"  A laptop with a closed lid sleeps, {lid}. A machine that sleeps reads no payment.")
         question = "Keep it awake while it is plugged in?"
         wanted = "off" if setup.declined(question, "--keep-awake plugged") else "plugged"
         setup.note("awake", later=wanted == "off")
@@ -182,9 +180,7 @@ def daemon(setup: Setup) -> Row:
     _keep_ports(setup)
     fault, fix = phone.keep_given(setup)
     try:
-        started = start_daemon(
-            setup.client, setup.terminal, (), START_S, by_service=not setup.service_failed
-        )
+        started = start_daemon(setup.client, setup.terminal, (), START_S, by_service=not setup.service_failed)
     except Failure as failure:
         if manager.service_for(setup.terminal, system=False).installed is False:
             raise

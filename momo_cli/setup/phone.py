@@ -17,13 +17,7 @@ from momo_cli.show.answer import Row
 from momo_cli.show.words import phone
 from momo_cli.socket.client import Client
 from momo_cli.text import at, clean
-from momo_cli.views.lines import (
-    agrees_to_network,
-    ask_test_payment,
-    ignore_sim,
-    smscs_of,
-    test_payment_text,
-)
+from momo_cli.views.lines import agrees_to_network, ask_test_payment, ignore_sim, smscs_of, test_payment_text
 
 _STICK: Final = "http://192.168.8.1"
 _RESTART_S: Final = 30.0
@@ -109,11 +103,7 @@ def _add_stick(setup: Setup, url: str) -> None:
 
 
 def _add_phone(setup: Setup, name: str, networks: tuple[str, ...], *, may_pay: bool) -> None:
-    entry: dict[str, Any] = {
-        "name": name,
-        "kind": SourceKind.ANDROID.value,
-        "networks": list(networks),
-    }
+    entry: dict[str, Any] = {"name": name, "kind": SourceKind.ANDROID.value, "networks": list(networks)}
     if may_pay:
         entry["may_pay"] = True
     words = ("add-source", "--", json.dumps(entry))
@@ -379,9 +369,7 @@ def number(setup: Setup) -> Row:
     if setup.looks and (missing := len(wanted) - len(taken)) > 0:
         return outcome("needs_action", f"{missing} of the numbers are not registered yet", fix)
     if placed:
-        shown = ", ".join(
-            f"{phone(m['phone_number'])} ({clean(m['account_name'])})" for m in placed
-        )
+        shown = ", ".join(f"{phone(m['phone_number'])} ({clean(m['account_name'])})" for m in placed)
         without = [f"; {sim_text(sim)} has no number" for sim in _bare_sims(setup)[:1]]
         detail = "".join([f"Payments are received by {shown}", *without])
         return outcome("done", detail, "momo lines" if without else None)
@@ -394,9 +382,7 @@ def number(setup: Setup) -> Row:
 
 def _bare_sims(setup: Setup) -> list[Row]:
     """Return the SIMs for payments that have no number."""
-    return [
-        sim for sim in all_sims(setup.client) if not (sim["phone_number"] or sim.get("ignored"))
-    ]
+    return [sim for sim in all_sims(setup.client) if not (sim["phone_number"] or sim.get("ignored"))]
 
 
 def _ask_number(setup: Setup, sim: Row) -> bool:
@@ -404,9 +390,7 @@ def _ask_number(setup: Setup, sim: Row) -> bool:
     flag = "--method NET:PHONE:NAME"
     while True:
         setup.say(f"  On {sim_text(sim)}:")
-        its = setup.ask(
-            "Its number, such as 0244124567 (no: not for payments; Enter: later) ", flag
-        )
+        its = setup.ask("Its number, such as 0244124567 (no: not for payments; Enter: later) ", flag)
         if not its:
             return False
         if its.lower() in ("n", "no", "none"):

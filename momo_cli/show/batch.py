@@ -164,9 +164,7 @@ def _rows(terminal: Terminal, work: Batch) -> Iterator[dict[str, Any]]:
         yield {"type": "summary", "requested": work.total, **done, **left}
 
 
-def one_by_one(
-    ids: Sequence[str], act: Callable[[str], dict[str, Any]]
-) -> Iterator[dict[str, Any]]:
+def one_by_one(ids: Sequence[str], act: Callable[[str], dict[str, Any]]) -> Iterator[dict[str, Any]]:
     """Apply `act`, which returns members of the outcome, to each id; go on after a refusal, fail without an answer."""
     for each in ids:
         try:

@@ -203,12 +203,7 @@ def pager_stream(terminal: Terminal, words: list[str]) -> Iterator[IO[str]]:
     environ = {"LESS": _FLAGS, **terminal.located.environ}
     terminal.stdout.flush()
     with subprocess.Popen(  # noqa: S603  # the user's own program
-        words,
-        stdin=subprocess.PIPE,
-        stdout=terminal.stdout,
-        env=environ,
-        encoding="utf-8",
-        errors="backslashreplace",
+        words, stdin=subprocess.PIPE, stdout=terminal.stdout, env=environ, encoding="utf-8", errors="backslashreplace"
     ) as pager:
         assert pager.stdin is not None
         try:
@@ -260,11 +255,7 @@ _LONG: Final = re.compile(r"\+?\d{8,40}|0\d{1,39}", re.ASCII)
 
 
 def csv_lines(
-    columns: Sequence[str],
-    rows: Iterable[Mapping[str, Any]],
-    *,
-    header: bool = True,
-    excel: bool = False,
+    columns: Sequence[str], rows: Iterable[Mapping[str, Any]], *, header: bool = True, excel: bool = False
 ) -> Iterator[str]:
     """Yield a piece of CSV text for each row; lines end with CR LF.
 
@@ -297,9 +288,7 @@ def csv_cell(value: object, *, excel: bool = False) -> str:
         return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
     if excel and _LONG.fullmatch(value):
         return f'="{value}"'
-    if value.lstrip(" ").startswith(_FORMULA) and not (
-        _NUMBER.fullmatch(value) or _PHONE.fullmatch(value)
-    ):
+    if value.lstrip(" ").startswith(_FORMULA) and not (_NUMBER.fullmatch(value) or _PHONE.fullmatch(value)):
         return f"'{value}"
     return value
 
@@ -322,11 +311,7 @@ def parse_interval(text: str | None) -> float | None:
 
 
 def repeat_answer(
-    look: Callable[[Terminal], Answer],
-    client: Client,
-    terminal: Terminal,
-    view: View,
-    pause_s: float | None,
+    look: Callable[[Terminal], Answer], client: Client, terminal: Terminal, view: View, pause_s: float | None
 ) -> Answer:
     """Return the answer once; or repeat it until Ctrl-C, waiting while the daemon is unreachable.
 

@@ -32,9 +32,7 @@ class _Column(NamedTuple):
     short: bool = False
 
 
-def table_lines(
-    terminal: Terminal, view: View, answer: Answer, fields: Sequence[Field]
-) -> Iterator[str]:
+def table_lines(terminal: Terminal, view: View, answer: Answer, fields: Sequence[Field]) -> Iterator[str]:
     """Yield the lines of a table, its heading first; no lines if there are no rows.
 
     `fields` are shown instead of the view's columns for people, if there are any.
@@ -91,9 +89,7 @@ def stream_lines(terminal: Terminal, view: View, rows: Iterable[Row]) -> Iterato
         yield from wrap_hanging(line, terminal.width, labels=False)
 
 
-def _cells(
-    terminal: Terminal, heads: Sequence[Head], fields: Sequence[Field], row: Row
-) -> list[Cell]:
+def _cells(terminal: Terminal, heads: Sequence[Head], fields: Sequence[Field], row: Row) -> list[Cell]:
     if fields:
         return [Cell(clean(raw(value))) for value in values_of(fields, row)]
     shown = (head.show(row, terminal) for head in heads)
@@ -103,19 +99,14 @@ def _cells(
 
 def _floors(columns: Sequence[_Column], cells: Sequence[Sequence[Cell]]) -> list[int]:
     """Return the least width of each column, so that only very long words are broken."""
-    longest = (
-        max(text_width(word) for row in cells for word in row[i].text.split(" "))
-        for i in range(len(columns))
-    )
+    longest = (max(text_width(word) for row in cells for word in row[i].text.split(" ")) for i in range(len(columns)))
     return [
         max(_WRAP_WIDTH_MIN, text_width(column.title), 0 if column.short else min(word, _WORD_MAX))
         for column, word in zip(columns, longest, strict=True)
     ]
 
 
-def _fitted(
-    columns: Sequence[_Column], widths: list[int], floors: Sequence[int], room: int
-) -> tuple[list[int], bool]:
+def _fitted(columns: Sequence[_Column], widths: list[int], floors: Sequence[int], room: int) -> tuple[list[int], bool]:
     """Return column widths that together take at most `room`, and whether they fit."""
     widths = list(widths)
     over = sum(widths) + len(_GAP) * (len(widths) - 1) - room
@@ -139,14 +130,9 @@ def _fitted(
     return widths, True
 
 
-def _row(
-    terminal: Terminal, columns: Sequence[_Column], widths: Sequence[int], row: Sequence[Cell]
-) -> Iterator[str]:
+def _row(terminal: Terminal, columns: Sequence[_Column], widths: Sequence[int], row: Sequence[Cell]) -> Iterator[str]:
     """Yield the lines of one row: one, or more if a text is wrapped."""
-    parts = [
-        _parts(terminal, column, room, cell.text)
-        for column, room, cell in zip(columns, widths, row, strict=True)
-    ]
+    parts = [_parts(terminal, column, room, cell.text) for column, room, cell in zip(columns, widths, row, strict=True)]
     for texts in zip_longest(*parts, fillvalue=""):
         drawn = []
         for column, room, cell, text in zip(columns, widths, row, texts, strict=True):

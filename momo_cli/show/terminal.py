@@ -17,17 +17,8 @@ from momo_cli.flags import Flags, Output
 from momo_cli.socket.connect import Located, locate
 
 DEFAULT_ZONE: Final = "Africa/Accra"
-_ANSI: Final[Mapping[str, str]] = {
-    "green": "32",
-    "yellow": "33",
-    "red": "31",
-    "cyan": "36",
-    "dim": "2",
-    "bold": "1",
-}
-_ASCII: Final[Mapping[str, str]] = {
-    "✓": "+", "✗": "x", "…": "...", "—": "-", "·": "-", "→": "->", "─": "-",
-}  # fmt: skip
+_ANSI: Final[Mapping[str, str]] = {"green": "32", "yellow": "33", "red": "31", "cyan": "36", "dim": "2", "bold": "1"}
+_ASCII: Final[Mapping[str, str]] = {"✓": "+", "✗": "x", "…": "...", "—": "-", "·": "-", "→": "->", "─": "-"}
 _YES_OR_NO: Final[Mapping[str, bool]] = {"y": True, "yes": True, "n": False, "no": False}
 _COMMANDS: Final = ("next:  ", "  next:  ", "      momo ", "       momo ", "         momo ")
 """Beginnings of lines with a command to type."""
@@ -245,9 +236,7 @@ class Terminal:
             raise usage(f"{flag} is missing, and there is no terminal to ask on")
 
 
-def open_terminal(
-    flags: Flags, environ: Mapping[str, str], commands: Container[str] = ()
-) -> Terminal:
+def open_terminal(flags: Flags, environ: Mapping[str, str], commands: Container[str] = ()) -> Terminal:
     """Return the terminal of this process, from its streams and environment."""
     stdin, stdout, stderr = sys.stdin, sys.stdout, sys.stderr
     on_screen = _is_tty(stdout)

@@ -103,10 +103,7 @@ def payer_of(row: Row, *, full: bool = False) -> str:
     if payer is None:
         payer = {"name": row.get("payer_name"), "phone_number": row.get("payer_phone")}
     number = at(payer, "phone_number")
-    values = {
-        "name": clean(at(payer, "name")),
-        "phone_number": phone(number) if full else short_phone(number),
-    }
+    values = {"name": clean(at(payer, "name")), "phone_number": phone(number) if full else short_phone(number)}
     paid, mark = row.get("actual_amount"), "(from the request)" if full else "(request)"
     return (" · " if full else " ").join(
         f"{text} {mark}" if paid and at(row, f"payer_source.{member}") == "request" else text

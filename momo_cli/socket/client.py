@@ -133,9 +133,7 @@ class Client:
         """Make a POST call with a new idempotency key, so that it is repeated if the connection breaks."""
         return self.call("POST", path, body=body, idempotency_key=system.new_key())
 
-    def rows(
-        self, path: str, query: Mapping[str, object], *, page: int, offset: int = 0
-    ) -> Iterator[dict[str, Any]]:
+    def rows(self, path: str, query: Mapping[str, object], *, page: int, offset: int = 0) -> Iterator[dict[str, Any]]:
         """Yield the rows of a whole list, in calls of `page` rows each; by cursor where the list has one."""
         after: str | None = None
         while True:
@@ -157,13 +155,7 @@ class Client:
         return self._sent(method, target, body, headers, any_text=True)
 
     def _sent(
-        self,
-        method: str,
-        target: str,
-        body: object,
-        headers: Mapping[str, str],
-        *,
-        any_text: bool = False,
+        self, method: str, target: str, body: object, headers: Mapping[str, str], *, any_text: bool = False
     ) -> Reply:
         sent = None if body is None else json.dumps(body, ensure_ascii=False).encode()
         safe = method == "GET" or any(name.lower() == _IDEMPOTENCY for name in headers)
@@ -191,11 +183,7 @@ class Client:
         raise AssertionError("the second attempt returns or raises")
 
     def events(
-        self,
-        *,
-        since: str | None = None,
-        reference: str | None = None,
-        left: Callable[[], float] | None = None,
+        self, *, since: str | None = None, reference: str | None = None, left: Callable[[], float] | None = None
     ) -> Iterator[Event | None]:
         """Read the event stream until the connection ends.
 
@@ -297,10 +285,7 @@ class Client:
         if theirs is None or theirs == wire.PROTOCOL or self._warned:
             return
         self._warned = True
-        self.warn(
-            f"warning: the daemon uses protocol {theirs} and this momo uses {wire.PROTOCOL}: "
-            "momo daemon restart"
-        )
+        self.warn(f"warning: the daemon uses protocol {theirs} and this momo uses {wire.PROTOCOL}: momo daemon restart")
 
     def _reply(self, status: int, text: str) -> Reply:
         try:
@@ -313,9 +298,7 @@ class Client:
             return Reply(status, text, body)
         error = body.get("error")
         error = error if isinstance(error, dict) else {}
-        raise Failure(
-            str(error.get("code", "")), str(error.get("message", "")), http_status=status, body=body
-        )
+        raise Failure(str(error.get("code", "")), str(error.get("message", "")), http_status=status, body=body)
 
     def _stranger(self, why: str) -> Failure:
         what = f"the program that answers on {self.located.socket} is not a momo daemon"

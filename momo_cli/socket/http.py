@@ -24,10 +24,7 @@ class MalformedAnswerError(Exception):
 
 def request(method: str, target: str, headers: Mapping[str, str], body: bytes | None) -> bytes:
     """Return a request as bytes; fail (exit 2) if a header cannot be sent."""
-    lines = [
-        f"{method} {target} HTTP/1.1",
-        *(f"{name}: {value}" for name, value in headers.items()),
-    ]
+    lines = [f"{method} {target} HTTP/1.1", *(f"{name}: {value}" for name, value in headers.items())]
     if body is not None or method in _WITH_BODY:
         lines.append(f"Content-Length: {len(body or b'')}")
     for line in lines:

@@ -29,18 +29,14 @@ class Trace:
     say: Callable[[str], None]
     whole: bool = False
 
-    def sent(
-        self, method: str, target: str, headers: Mapping[str, str], body: bytes | None
-    ) -> None:
+    def sent(self, method: str, target: str, headers: Mapping[str, str], body: bytes | None) -> None:
         """Write a call before it is made."""
         self.say(f"> {method} {_target(target)}")
         if self.whole:
             self._headers(">", headers.items())
             self._body(">", "" if body is None else body.decode())
 
-    def got(
-        self, status: int, headers: Iterable[tuple[str, str]], text: str, took_s: float
-    ) -> None:
+    def got(self, status: int, headers: Iterable[tuple[str, str]], text: str, took_s: float) -> None:
         """Write the answer of a call."""
         self.say(f"< {status} {len(text)} characters, {took_s * 1000:.0f} ms")
         if self.whole:
@@ -70,16 +66,13 @@ class Trace:
 def _document(body: object) -> object:
     """Mask a body; the envelope's `meta` has the request's id and warnings, not the shop's `meta`, so it is not masked."""
     if isinstance(body, dict) and "success" in body:
-        return {
-            name: mask_value("" if name == "meta" else name, value) for name, value in body.items()
-        }
+        return {name: mask_value("" if name == "meta" else name, value) for name, value in body.items()}
     return mask_value("", body)
 
 
 def _target(target: str) -> str:
     path, _, query = target.partition("?")
     shown = "&".join(
-        f"{name}={'***' if name in _TYPED else mask_value(name, value)}"
-        for name, value in parse_qsl(query)
+        f"{name}={'***' if name in _TYPED else mask_value(name, value)}" for name, value in parse_qsl(query)
     )
     return mask_text(unquote(path)) + (f"?{shown}" if shown else "")

@@ -67,9 +67,7 @@ def agrees_to_network(terminal: Terminal, number: str, provider: str) -> bool:
     ours = PROVIDERS[known].network if known else None
     if theirs in (None, ours) or ours is None or not terminal.can_ask():
         return True
-    shown = " ".join(
-        (phone(read_phone(number)), "is in the number range of", NETWORK_NAMES[theirs])
-    )
+    shown = " ".join((phone(read_phone(number)), "is in the number range of", NETWORK_NAMES[theirs]))
     return terminal.confirm(f"{shown}, not of {NETWORK_NAMES[ours]}. Is it right?")
 
 
@@ -116,9 +114,7 @@ def find_modem(client: Client, wanted: str) -> Row:
         found = [row for row in phones if row.get(member) == text]
         if len(found) > 1:
             ids = ", ".join(clean(row.get("device_id")) for row in found)
-            raise usage(
-                f"two phones are called {wanted!r}; give one of {ids}", "momo phones status"
-            )
+            raise usage(f"two phones are called {wanted!r}; give one of {ids}", "momo phones status")
         if found:
             return found[0]
     names = ", ".join(modem_name(row) for row in phones) or "none"
@@ -192,9 +188,7 @@ def _storages(row: Row) -> str:
     all_of = row.get("storages") or ()
     if len(all_of) < 2:
         return storage(row)
-    return ", ".join(
-        f"{clean(one.get('name'))} {one.get('used')}/{one.get('total')}" for one in all_of
-    )
+    return ", ".join(f"{clean(one.get('name'))} {one.get('used')}/{one.get('total')}" for one in all_of)
 
 
 def _first_trouble(row: Row) -> Cell | str:
@@ -264,9 +258,7 @@ _SOURCES: Final = {
 SMSCS_VIEW: Final = view_of(
     "smsc home source message_id since",
     Head("SERVICE CENTRE", lambda row, _: clean(row["smsc"])),
-    Head(
-        "", lambda row, _: Cell("✓ home", "green") if row["home"] else Cell("! foreign", "yellow")
-    ),
+    Head("", lambda row, _: Cell("✓ home", "green") if row["home"] else Cell("! foreign", "yellow")),
     Head("WHY", lambda row, _: _SOURCES.get(row["source"], clean(row["source"]))),
     Head("SINCE", lambda row, terminal: ago(row["since"], terminal)),
     id="smsc",
@@ -285,10 +277,7 @@ def ask_test_payment(client: Client, sim: Row) -> Reply:
 
 def test_payment_text(asked: Row, number: object, terminal: Terminal) -> str:
     """Return the payment that the owner is to make."""
-    amount, to = (
-        money(asked["amount"], asked["currency"]),
-        phone(number) or "the number of this SIM",
-    )
+    amount, to = (money(asked["amount"], asked["currency"]), phone(number) or "the number of this SIM")
     until = clock(asked["expires_at"], terminal)
     return f"From any other phone, send exactly {amount} to {to}, without a code, until {until}."
 

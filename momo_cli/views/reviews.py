@@ -6,17 +6,7 @@ from daemon.wire import ReviewReason, TransactionStatus
 from momo_cli.errors import usage
 from momo_cli.show.answer import Cell, Field, Head, Row, view_of
 from momo_cli.show.terminal import Terminal
-from momo_cli.show.words import (
-    ago,
-    clock,
-    counted,
-    money,
-    payer_text,
-    phone,
-    state,
-    styled,
-    with_test_mark,
-)
+from momo_cli.show.words import ago, clock, counted, money, payer_text, phone, state, styled, with_test_mark
 from momo_cli.text import at, clean
 
 OPEN: Final = "open"
@@ -27,11 +17,7 @@ _STATES: Final = {
     "used_elsewhere": Cell("— used elsewhere", "dim"),
     "superseded": Cell("— settled itself", "dim"),
 }
-_UNPAID: Final = (
-    TransactionStatus.PENDING,
-    TransactionStatus.EXPIRED,
-    TransactionStatus.MANUAL_REVIEW,
-)
+_UNPAID: Final = (TransactionStatus.PENDING, TransactionStatus.EXPIRED, TransactionStatus.MANUAL_REVIEW)
 """Statuses in which a transaction may still be paid."""
 KEEP_KEY: Final = "k"
 """The key that approves the payment without a suggested transaction; it then gets a transaction of its own."""
@@ -122,9 +108,7 @@ def review_next(row: Row) -> list[str]:
     review, message = clean(row.get("id")), clean(at(row, "message.id"))
     if row.get("state") != OPEN:
         reference = clean(at(row, "payment.reference"))
-        undo = (
-            [f"momo review undo {review}"] if row.get("state") in {"approved", "rejected"} else []
-        )
+        undo = [f"momo review undo {review}"] if row.get("state") in {"approved", "rejected"} else []
         return [*([f"momo tx show {reference}"] if reference else []), *undo]
     suggested = [f"momo review approve {review} --suggested"] if suggestions_of(row) else []
     named = [] if suggested or row.get("request") else payable_transactions(row)
@@ -175,10 +159,7 @@ def suggestion_lines(row: Row) -> list[str]:
             payer_text(one.get("payer_name"), one.get("payer_phone")),
             clean(one.get("client_reference")),
         )
-        found += [
-            f"  {number}  {'  '.join(part for part in facts if part)}",
-            f"     {clean(one.get('why'))}",
-        ]
+        found += [f"  {number}  {'  '.join(part for part in facts if part)}", f"     {clean(one.get('why'))}"]
     return found
 
 
@@ -281,9 +262,7 @@ def suggested_reference(row: Row, number: int) -> str:
     """Return the reference of the suggestion with this number, from 1; fail (exit 2) if there is none."""
     found = suggestions_of(row)
     if not found:
-        raise usage(
-            "no transaction is suggested for this payment any more; choose one with --order REF|CODE"
-        )
+        raise usage("no transaction is suggested for this payment any more; choose one with --order REF|CODE")
     if not 1 <= number <= len(found):
         raise usage(f"--suggested: there is no suggestion {number}, only 1 to {len(found)}")
     return clean(found[number - 1].get("reference"))

@@ -11,16 +11,7 @@ from momo_cli.errors import Failure, known, usage
 from momo_cli.inputs import ids
 from momo_cli.show.answer import Answer, Cell, Field, Head, Row, fields, view_of
 from momo_cli.show.terminal import Terminal
-from momo_cli.show.words import (
-    ago,
-    clock,
-    fact_lines,
-    money,
-    payer_of,
-    state,
-    styled,
-    with_test_mark,
-)
+from momo_cli.show.words import ago, clock, fact_lines, money, payer_of, state, styled, with_test_mark
 from momo_cli.socket.client import PAUSE_S, Client, Event, Outage, Reply, path_of
 from momo_cli.text import at, clean
 from parsers.pasted import plain_code
@@ -46,12 +37,7 @@ SHOW_VIEW: Final = view_of(
 _ARRIVED: Final = "momo messages list --since 24h"
 """Shows the network's IDs, for `momo reconcile`."""
 PAID: Final = (TransactionStatus.SUCCESS, TransactionStatus.OVERPAID)
-FINAL: Final = (
-    *PAID,
-    TransactionStatus.PARTIAL,
-    TransactionStatus.EXPIRED,
-    TransactionStatus.CANCELLED,
-)
+FINAL: Final = (*PAID, TransactionStatus.PARTIAL, TransactionStatus.EXPIRED, TransactionStatus.CANCELLED)
 STATUS_WORDS: Final = {
     "WAITING": TransactionStatus.PENDING,
     "PAID": TransactionStatus.SUCCESS,
@@ -133,17 +119,11 @@ def parse_status(word: str) -> str:
     return found
 
 
-def transaction_answer(
-    reply: Reply, terminal: Terminal, *, exit_code: int = exit_codes.OK
-) -> Answer:
+def transaction_answer(reply: Reply, terminal: Terminal, *, exit_code: int = exit_codes.OK) -> Answer:
     """Return the answer for one transaction."""
     row = reply.data
     return Answer(
-        document=reply.text,
-        rows=[row],
-        lines=transaction_lines(row, terminal),
-        next=_next(row),
-        exit_code=exit_code,
+        document=reply.text, rows=[row], lines=transaction_lines(row, terminal), next=_next(row), exit_code=exit_code
     )
 
 
@@ -330,12 +310,7 @@ def delivery_lines(row: Row, terminal: Terminal) -> list[str]:
         ("answer", " — ".join(part for part in said if part)),
         ("arrived", clock(row.get("delivered_at"), terminal)),
         ("waits", waits),
-        (
-            "next",
-            ""
-            if waits and row.get("waiting") != "clock"
-            else ago(row.get("next_attempt_at"), terminal),
-        ),
+        ("next", "" if waits and row.get("waiting") != "clock" else ago(row.get("next_attempt_at"), terminal)),
     )
     status = with_test_mark(state(row.get("status")), row)
     head = f"{styled(status, terminal)}  {clean(row.get('event'))}"

@@ -28,16 +28,7 @@ from momo_cli.show.words import money
 from momo_cli.socket.client import PAUSE_S, Client, Outage, path_of
 from momo_cli.text import at
 from momo_cli.watch import model as state
-from momo_cli.watch.model import (
-    Action,
-    Approve,
-    DaemonConnection,
-    DayData,
-    LookupResult,
-    Model,
-    Result,
-    ScreenMessage,
-)
+from momo_cli.watch.model import Action, Approve, DaemonConnection, DayData, LookupResult, Model, Result, ScreenMessage
 from momo_cli.watch.view import Screen, screen_lines
 from parsers.svc_code import is_valid_code
 
@@ -257,13 +248,7 @@ def run_loop(fetcher: Fetcher, terminal: Terminal, model: Model) -> int:
     with (
         system.ended_by_signals(resized=fetcher.wake),
         single_keys(descriptor),
-        Live(
-            console=console,
-            screen=True,
-            auto_refresh=False,
-            redirect_stdout=False,
-            redirect_stderr=False,
-        ) as live,
+        Live(console=console, screen=True, auto_refresh=False, redirect_stdout=False, redirect_stderr=False) as live,
     ):
         fetcher.open()
         asked_at = system.monotonic()
@@ -272,9 +257,7 @@ def run_loop(fetcher: Fetcher, terminal: Terminal, model: Model) -> int:
             console.size = (width, height)
             local, at_s = terminal.now(), system.monotonic()
             screen = Screen(width, height, local, at_s, terminal.zone, terminal.symbols)
-            shown = Text("\n", no_wrap=True, overflow="crop", end="").join(
-                screen_lines(model, screen)
-            )
+            shown = Text("\n", no_wrap=True, overflow="crop", end="").join(screen_lines(model, screen))
             shown.no_wrap, shown.overflow = True, "crop"
             live.update(shown, refresh=True)
             ready, _, _ = select.select([descriptor, fetcher.woken], [], [], TICK_S)

@@ -50,12 +50,8 @@ def large_figures(amount: str, width: int, *, symbols: bool = True) -> list[str]
         for character in amount:
             narrow = character in ".,"
             for row in range(HEIGHT):
-                points = _ROWS.get(character, "").ljust(19)[
-                    row * 4 : row * 4 + (1 if narrow else 3)
-                ]
-                lines[row] += (
-                    "".join((mark if p == "#" else " ") * size for p in points) + " " * size
-                )
+                points = _ROWS.get(character, "").ljust(19)[row * 4 : row * 4 + (1 if narrow else 3)]
+                lines[row] += "".join((mark if p == "#" else " ") * size for p in points) + " " * size
         if max(map(len, lines)) <= width:
             return [line.rstrip() for line in lines]
     return []
@@ -326,10 +322,7 @@ def _foot(model: Model, screen: Screen) -> list[Text]:
             *wrap_styled(Text(" Enter = continue   Esc = change nothing", "dim"), screen.width),
         ]
     entry = Text(" Code ", "bold")
-    entry.append(
-        (model.typed or model.looking).ljust(CODE_CHARACTERS, "_"),
-        "bold reverse" if model.typed else "bold",
-    )
+    entry.append((model.typed or model.looking).ljust(CODE_CHARACTERS, "_"), "bold reverse" if model.typed else "bold")
     entry.append("  ")
     if model.typed == QUIT:
         entry.append("Enter quits", "bold")

@@ -205,9 +205,7 @@ def _pinned(target: Target) -> Iterator[str]:
 
 def _platforms(target: Target) -> Iterator[str]:
     machine = MACHINE[target.arch]
-    yield from (
-        f"manylinux_2_{minor}_{machine}" for minor in range(GLIBC_MINOR[target.release], 4, -1)
-    )
+    yield from (f"manylinux_2_{minor}_{machine}" for minor in range(GLIBC_MINOR[target.release], 4, -1))
     yield from (f"manylinux{year}_{machine}" for year in ("2014", "2010", "1"))
     yield "any"
 
@@ -256,9 +254,7 @@ def _unit_files(target: Target) -> Iterator[tuple[str, str]]:
     )
     words = ["daemon", "install", "--system", "--timers", "--print", "--json"]
     environ = {"PATH": os.defpath, "HOME": "/nonexistent", "PYTHONDONTWRITEBYTECODE": "1"}
-    done = subprocess.run(
-        [sys.executable, "-c", run, *words], check=True, capture_output=True, text=True, env=environ
-    )
+    done = subprocess.run([sys.executable, "-c", run, *words], check=True, capture_output=True, text=True, env=environ)
     for file in json.loads(done.stdout)["data"]["files"]:
         yield file["path"], file["text"].replace(str(target.root), "")
 
@@ -295,9 +291,7 @@ def _copyright(target: Target) -> str:
     """Return momo's licence, and the licence of each library with the place of its text."""
     lines = ["momo, collects mobile-money payments at a shop.\n"]
     lines += [(REPOSITORY / "LICENSE").read_text()]
-    lines += [
-        "The package contains these libraries, each under its own licence. The LGPL is also in"
-    ]
+    lines += ["The package contains these libraries, each under its own licence. The LGPL is also in"]
     lines += ["/usr/share/common-licenses/LGPL-3.\n"]
     for folder in sorted(target.code.glob("*.dist-info")):
         facts = HeaderParser().parsestr((folder / "METADATA").read_text())
@@ -315,12 +309,9 @@ def _copyright(target: Target) -> str:
 
 def _add_control(target: Target) -> None:
     control = target.root / "DEBIAN"
-    files = sorted(
-        path for path in target.root.rglob("*") if path.is_file() and not path.is_symlink()
-    )
+    files = sorted(path for path in target.root.rglob("*") if path.is_file() and not path.is_symlink())
     sums = "".join(
-        f"{hashlib.md5(path.read_bytes(), usedforsecurity=False).hexdigest()}  "
-        f"{path.relative_to(target.root)}\n"
+        f"{hashlib.md5(path.read_bytes(), usedforsecurity=False).hexdigest()}  {path.relative_to(target.root)}\n"
         for path in files
     )
     # Rounded up for each file, as dpkg-gencontrol counts.

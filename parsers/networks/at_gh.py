@@ -33,9 +33,7 @@ _BALANCE: Final = (
     r"(?:Your )?(?:(?:[Nn]ew|[Aa]vailable|[Cc]urrent) )?(?:(?:AT|AirtelTigo)(?: |-)?Money )?[Bb]alance(?: is~:?|~:)~"
     rf"{BALANCE}~\.{FEE_AND_LEVY}"
 )
-_FACTORY: Final = WordingFactory(
-    NETWORK, order="mdy", unverified=True, middles=(rf"\. {_BALANCE} Ref",)
-)
+_FACTORY: Final = WordingFactory(NETWORK, order="mdy", unverified=True, middles=(rf"\. {_BALANCE} Ref",))
 _NEW_BALANCE: Final = rf"(?:Your )?[Nn]ew (?:(?:AT|AirtelTigo) Money )?balance is {BALANCE}~\."
 _ID_LABEL: Final = r"(?:Trans(?:action)?\.?~I[Dd]|Txn~I[Dd]|TID)"
 _ANY_ID: Final = rf"(?P<telco_id>{COMVIVA}|\d{{9,15}})"

@@ -20,9 +20,7 @@ NETWORK: Final = "ghanapay"
 SENDERS: Final = ("GhanaPay",)
 
 _FACTORY: Final = WordingFactory(NETWORK)
-_NEW_BALANCE: Final = (
-    rf"(?:(?:Your )?(?:[Nn]ew|[Aa]vailable|[Cc]urrent|[Ww]allet) )?[Bb]alance(?: is)?~:?~{BALANCE}"
-)
+_NEW_BALANCE: Final = rf"(?:(?:Your )?(?:[Nn]ew|[Aa]vailable|[Cc]urrent|[Ww]allet) )?[Bb]alance(?: is)?~:?~{BALANCE}"
 _YOU: Final = r"(?:Hello [^,]{1,60},~)?[Yy]ou have"
 _TAIL: Final = (
     rf"Ref(?:erence)?~:{REFERENCE}~\. (?:Transaction|Txn) I[Dd]~:~(?P<telco_id>\d{{9,15}})\. "

@@ -44,7 +44,9 @@ _CURRENT: Final = rf"(?:Your )?(?:[Cc]urrent|[Nn]ew) [Bb]alance~:~{_BALANCE}~[.,
 _USABLE: Final = rf"(?:Your )?[Aa]vailable [Bb]alance~:~{_AVAILABLE}~[.,]?"
 _BALANCES: Final = rf"{_CURRENT}(?:~{_USABLE})?~(?:[Rr]eference|Ref)~:"
 # A number that was cut off has no decimals, and of two balances either could be meant: then none is read.
-_REVERSED_TO: Final = rf"(?:Your )?(?:[Cc]urrent|[Nn]ew) [Bb]alance~:~{BALANCE}(?!\d)~[.,]?(?:~{_USABLE})?(?!.{{0,400}}alance)"
+_REVERSED_TO: Final = (
+    rf"(?:Your )?(?:[Cc]urrent|[Nn]ew) [Bb]alance~:~{BALANCE}(?!\d)~[.,]?(?:~{_USABLE})?(?!.{{0,400}}alance)"
+)
 _ACCOUNT: Final = r"(?i:(?:mtn )?(?:mobile ?money|momo))"
 _ID_PAID: Final = rf"Financial Transaction Id:~{_ID}\.(?:~{_EXTERNAL}\.)?{ADVERT}"
 _PAID_TAIL: Final = rf"Reference:{REFERENCE}\. {_ID_PAID}"
@@ -65,16 +67,12 @@ _CHARGED: Final = rf"Fee charged~:~{FEE}(?:[.,]?~(?i:tax charged)~:?~{TAX})?(?:(
 _PAID_FOR: Final = rf"{_CURRENT}(?:~{_USABLE})?~{_ID_LABEL}~{_ID}[.,]~{_CHARGED}"
 _RECEIVED: Final = rf"Payment [Rr]eceived(?: for| of|~:) {AMOUNT} from"
 _LABEL: Final = re.compile(
-    r"(?:balance|reference|\bref|\bid|\bfee)\s{0,16}(?::|charged\b|is\b|was\b)",
-    re.ASCII | re.IGNORECASE,
+    r"(?:balance|reference|\bref|\bid|\bfee)\s{0,16}(?::|charged\b|is\b|was\b)", re.ASCII | re.IGNORECASE
 )
 # Labels that the name or the reference contains if the message is an `ordered_receipt` with a typed receipt in it.
-_IN_NAME: Final = re.compile(
-    r"\bid\s{0,16}:\s{0,16}\d|\bref(?:erence)?\s{0,16}:", re.ASCII | re.IGNORECASE
-)
+_IN_NAME: Final = re.compile(r"\bid\s{0,16}:\s{0,16}\d|\bref(?:erence)?\s{0,16}:", re.ASCII | re.IGNORECASE)
 _IN_REFERENCE: Final = re.compile(
-    r"\bref(?:erence)?\s{0,16}:.{0,1200}?balance\s{0,16}:",
-    re.ASCII | re.DOTALL | re.IGNORECASE,
+    r"\bref(?:erence)?\s{0,16}:.{0,1200}?balance\s{0,16}:", re.ASCII | re.DOTALL | re.IGNORECASE
 )
 _FROM_NETWORK: Final = re.compile(
     r"(?P<name>[^,]{1,160}),(?P<payer>[^,]{1,40}?)(?:,(?P<typed>.{0,1200}))?\sfrom\s{1,4}(?P<via>[^,]{1,40})",
@@ -146,9 +144,7 @@ def _set_reference(found: Groups, typed: str) -> None:
         found.pop("reference", None)
 
 
-_wording = WordingFactory(
-    NETWORK, middles=(_BALANCES, _ADVICE), own_account="INTEROPERABILITY PULL OVA"
-).wording
+_wording = WordingFactory(NETWORK, middles=(_BALANCES, _ADVICE), own_account="INTEROPERABILITY PULL OVA").wording
 
 WORDINGS: Final = (
     # Before `receipt`, because it has the same layout: money of the wallet's owner comes back. No payer has this name.
@@ -229,13 +225,7 @@ WORDINGS: Final = (
     _wording(
         "ecw_receipt",
         Kind.PAYMENT_RECEIVED,
-        (
-            "You have received",
-            "account at",
-            "Message from sender:",
-            "Your new balance:",
-            "Financial Transaction Id:",
-        ),
+        ("You have received", "account at", "Message from sender:", "Your new balance:", "Financial Transaction Id:"),
         rf"You have received {AMOUNT} from {PAYER_NAME}(?:\({PAYER_PHONE}\))? on your {_ACCOUNT} account at "
         rf"{DATE} {TIME}\. Message from sender:{REFERENCE}\. Your new balance:~{_BALANCE}~\. "
         rf"Financial Transaction Id:~{_ID}\.(?:~{_EXTERNAL}\.)?(?:~TRANSACTION FEE(?: IS|:) {FEE}\.?)?{ADVERT}",
@@ -258,13 +248,7 @@ WORDINGS: Final = (
     _wording(
         "advice_2012",
         Kind.PAYMENT_RECEIVED,
-        (
-            "MobileMoney Advice",
-            "Payment received for",
-            "Current Balance:",
-            "Available Balance:",
-            "QJV",
-        ),
+        ("MobileMoney Advice", "Payment received for", "Current Balance:", "Available Balance:", "QJV"),
         rf"MobileMoney Advice Payment received for {AMOUNT} from {PAYER_NAME} {_ADVICE}{REFERENCE} "
         rf"QJV\w{{0,40}}",
         "MobileMoney Advice\nPayment received for GHC20.00 from KOFI ANTWI BADU\nCurrent Balance: GHC35.50\n"

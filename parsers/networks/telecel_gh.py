@@ -42,8 +42,7 @@ FOOTERS: Final = (
     "Sendi k3k3!",
 )
 _FOOTER_STARTS: Final = tuple(
-    re.compile(r"\s{1,16}".join(map(re.escape, footer[:10].split())), re.ASCII)
-    for footer in FOOTERS
+    re.compile(r"\s{1,16}".join(map(re.escape, footer[:10].split())), re.ASCII) for footer in FOOTERS
 )
 """The first ten characters of a footer distinguish it from the payer's text."""
 _CUT: Final = "cut off before the end of the reference"
@@ -58,9 +57,7 @@ _NEW_BALANCE: Final = (
 )
 _PHONE_AND_NAME: Final = rf"{PAYER_PHONE}(?:~-~| ){PAYER_NAME}"
 _REST: Final = r"(?P<rest>.{0,1400})"
-_CHARGES: Final = (
-    rf"(?: You were charged {FEE}\.)?(?: (?i:(?:your )?e-?levy(?: charge)?(?: is|:)) {TAX}\.?)?"
-)
+_CHARGES: Final = rf"(?: You were charged {FEE}\.)?(?: (?i:(?:your )?e-?levy(?: charge)?(?: is|:)) {TAX}\.?)?"
 _OWN_ACCOUNT: Final = r"your [A-Z][A-Za-z]{1,20}(?: [A-Za-z]{1,20})? account"
 _LOAN: Final = r"(?:[A-Z][a-z]{1,20} )?[A-Za-z]{0,20}[Ll]oan"
 _REFERENCE: Final = r"[Rr]ef(?:erence)?~:"

@@ -116,18 +116,15 @@ class Network:
             self._memory.paid_ids.append(telco_id)
             pause(0.01)  # a network has delays, and a phone has few slots
             while not (has_room or self._over.is_set() or self._phone.is_empty()):
-                pause(
-                    0.05
-                )  # it fills up faster than it is read, so further messages wait in the network
+                pause(0.05)  # it fills up faster than it is read, so further messages wait in the network
 
 
 class Caller:
     """One caller."""
 
     def __init__(
-        self, number: int, seed: int, address: str, keys: tuple[str, str], memory: Memory,
-        network: Network,
-    ) -> None:  # fmt: skip
+        self, number: int, seed: int, address: str, keys: tuple[str, str], memory: Memory, network: Network
+    ) -> None:
         """Take the caller's number and connection; `keys` are the live key and the test key."""
         self._number = number
         self._rng = random.Random(seed * 1_000 + number)
@@ -172,16 +169,12 @@ class Caller:
             return
         body, key, raw = self._rng.choice(self._mine)
         call = self._call("initialize", body, key=key)
-        assert (call.status, call.raw, call.replayed) == (201, raw, True), (
-            "a repeat got another answer"
-        )
+        assert (call.status, call.raw, call.replayed) == (201, raw, True), "a repeat got another answer"
 
     def _pay(self) -> None:
         order = self._some_order()
         if order is not None:
-            self._network.pay(
-                order["svc_code"], AMOUNT_MINOR + self._rng.choice((0, 0, 0, -1_000, 900))
-            )
+            self._network.pay(order["svc_code"], AMOUNT_MINOR + self._rng.choice((0, 0, 0, -1_000, 900)))
 
     def _pay_nobody(self) -> None:
         self._network.pay("food", 1_100 + self._rng.randrange(100))
@@ -217,9 +210,7 @@ class Caller:
         assert (data["svc_code"], data["expected_amount"]) == (order["svc_code"], order["amount"])
         paid = data["telco"]["transaction_id"] if data["actual_amount"] else None
         before = self._seen.get(order["reference"])
-        assert before in (None, paid), (
-            f"{order['reference']} was paid by {before} and now by {paid}"
-        )
+        assert before in (None, paid), f"{order['reference']} was paid by {before} and now by {paid}"
         if paid is not None:
             self._seen[order["reference"]] = paid
 
@@ -236,9 +227,7 @@ class Caller:
         assert call.status == 201, call.body
         reference = call.body["data"]["reference"]
         paid = self._call("sandbox_pay", {"reference": reference})
-        assert (paid.status, paid.body["data"]["transaction"]["status"]) == (200, "SUCCESS"), (
-            paid.body
-        )
+        assert (paid.status, paid.body["data"]["transaction"]["status"]) == (200, "SUCCESS"), paid.body
         assert self._call("look", {}, reference).status == 404, "a live key sees the sandbox"
 
     # Calls -------------------------------------------------------------------------------------------------------

@@ -42,11 +42,7 @@ def scene(tmp_path: Path, fresh: RealShop) -> Iterator[Scene]:
         Receiver(tmp_path / "receiver") as receiver,
         PhoneProcess(tmp_path / "tty") as phone,
         RealShop(
-            tmp_path / "shop",
-            phone=phone.link,
-            ca_file=receiver.ca_file,
-            short_schedule=True,
-            like=fresh,
+            tmp_path / "shop", phone=phone.link, ca_file=receiver.ca_file, short_schedule=True, like=fresh
         ) as shop,
     ):
         yield Scene(shop, phone, receiver)

@@ -15,9 +15,7 @@ KNOWN: dict[str, dict[str, str]] = json.loads(os.environ.get("KNOWN_IDS", "{}"))
 
 @schemathesis.check
 def described_as_it_is_read(
-    _context: schemathesis.CheckContext,
-    response: schemathesis.Response,
-    case: schemathesis.Case[Any],
+    _context: schemathesis.CheckContext, response: schemathesis.Response, case: schemathesis.Case[Any]
 ) -> bool | None:
     """Fail if a call that fits the schema is refused for a fault that the schema can express."""
     meta = case.meta
@@ -25,9 +23,7 @@ def described_as_it_is_read(
         return None
     body: Any = response.json()
     # A rule's filter is a language of its own, which a schema cannot express.
-    codes = {
-        each["code"] for each in body.get("details", ()) if not each["field"].startswith("filter.")
-    }
+    codes = {each["code"] for each in body.get("details", ()) if not each["field"].startswith("filter.")}
     wrong = codes & OF_THE_SCHEMA
     assert not wrong, f"fits its schema, and is refused as {sorted(wrong)}: {body['details']}"
     return None

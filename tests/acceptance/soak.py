@@ -32,10 +32,7 @@ TOLD_EVERY: Final = 10
 """Rounds between two printed lines."""
 ORDERS: Final = 20
 AMOUNT_MINOR: Final = 2_500
-SETTINGS: Final[Settings] = {
-    "limits": {"live_per_min": 0},
-    "transactions": {"code_sms_at": "never"},
-}
+SETTINGS: Final[Settings] = {"limits": {"live_per_min": 0}, "transactions": {"code_sms_at": "never"}}
 ROUND_S: Final = 60.0
 RSS_MB_MAX: Final = 150.0
 """A daemon that runs for months stays below this."""
@@ -63,9 +60,7 @@ class Look:
     @classmethod
     def at(cls, shop: RealShop, payments: int) -> "Look":
         """Measure the daemon."""
-        status = dict(
-            line.split(":", 1) for line in Path(f"/proc/{shop.pid}/status").read_text().splitlines()
-        )
+        status = dict(line.split(":", 1) for line in Path(f"/proc/{shop.pid}/status").read_text().splitlines())
         database = Path(shop.places.database)
         wal = Path(f"{database}-wal")
         return cls(
@@ -168,17 +163,14 @@ def main() -> int:
             Receiver(folder / "receiver") as receiver,
             PhoneProcess(folder / "tty", max_seconds=24 * 3600) as phone,
             RealShop(
-                folder / "shop", phone=phone.link, ca_file=receiver.ca_file, short_schedule=True,
-                settings=SETTINGS,
+                folder / "shop", phone=phone.link, ca_file=receiver.ca_file, short_schedule=True, settings=SETTINGS
             ) as shop,
-        ):  # fmt: skip
+        ):
             print("payments  memory MB  descriptors  threads  log MB  file MB")
             soak = Soak(Scene(shop, phone, receiver), _print)
             soak.run(asked.payments)
     problems = faults(soak.looks)
-    print(
-        f"{asked.payments} payments in {clock.monotonic() - began:.0f} s: {problems or 'nothing grew'}"
-    )
+    print(f"{asked.payments} payments in {clock.monotonic() - began:.0f} s: {problems or 'nothing grew'}")
     return 1 if problems else 0
 
 

@@ -26,10 +26,7 @@ ARGUMENTS = (
 )  # fmt: skip
 """Run a program under strace with these, then `--output=FILE`; it stays our own child (`--daemonize`)."""
 
-ATTACHED = (
-    *(word for word in ARGUMENTS if word not in ("--daemonize", "--seccomp-bpf")),
-    "--string-limit=2000000",
-)
+ATTACHED = (*(word for word in ARGUMENTS if word not in ("--daemonize", "--seccomp-bpf")), "--string-limit=2000000")
 """The same for programs that run already: `--attach=PID` for each."""
 
 COMMITTED = b"C\0\0\0\x0bCOMMIT\0"
@@ -108,18 +105,14 @@ def has_ended(log: Path) -> bool:
     return "+++ exited" in log.read_text(encoding="ascii", errors="replace")[-2000:]
 
 
-def deletions(
-    trace: Iterable[Call], tty: str, deleted: Sequence[Mapping[str, Any]]
-) -> list[tuple[Call, bytes]]:
+def deletions(trace: Iterable[Call], tty: str, deleted: Sequence[Mapping[str, Any]]) -> list[tuple[Call, bytes]]:
     """Return the writes that delete an SMS on a phone, each with its PDU in hex, by the list of the phone itself.
 
     Raises:
         AssertionError: They are not the deletions that the phone saw.
     """
     deletes = [call for call in trace if call.path == tty and call.data.startswith(b"AT+CMGD=")]
-    assert [call.data for call in deletes] == [
-        b"AT+CMGD=%d\r" % entry["index"] for entry in deleted
-    ]
+    assert [call.data for call in deletes] == [b"AT+CMGD=%d\r" % entry["index"] for entry in deleted]
     return [(call, entry["pdu"].encode()) for call, entry in zip(deletes, deleted, strict=True)]
 
 
@@ -225,16 +218,8 @@ def committed_at(trace: Sequence[Call], server: int, text: bytes) -> int:
         AssertionError: It said so too early.
     """
     sent = next(call for call in trace if text in call.data and call.path.startswith("socket:"))
-    said = next(
-        call
-        for call in trace
-        if call.thread == server and call.begun > sent.begun and COMMITTED in call.data
-    )
-    log = [
-        call
-        for call in trace
-        if "/pg_wal/" in call.path and call.done is not None and call.done < said.begun
-    ]
+    said = next(call for call in trace if call.thread == server and call.begun > sent.begun and COMMITTED in call.data)
+    log = [call for call in trace if "/pg_wal/" in call.path and call.done is not None and call.done < said.begun]
     assert any(text in call.data for call in log), f"{text!r} is not in the log"
     last = max(call.begun for call in log if call.thread == server and not call.is_sync)
     assert any(call.is_sync and call.result == 0 and call.begun > last for call in log), (

@@ -44,10 +44,7 @@ LIMITS = {"trust": {"phone_limit": 1_000_000, "unconfirmed_limit": 1_000_000}}
 
 @contextlib.contextmanager
 def till_of(folder: Path, drawn: int) -> Iterator[Till]:
-    with (
-        AndroidApp("", "", seed=drawn) as app,
-        RealShop(folder / "shop", settings=LIMITS) as shop,
-    ):
+    with AndroidApp("", "", seed=drawn) as app, RealShop(folder / "shop", settings=LIMITS) as shop:
         made = shop.momo("daemon", "certificate", "create", "--json")
         assert made.returncode == 0, made.stderr
         file = json.loads(made.stdout)["data"]["path"]
@@ -67,10 +64,7 @@ def till_of(folder: Path, drawn: int) -> Iterator[Till]:
         assert made.returncode == 0, made.stdout + made.stderr
         data = json.loads(made.stdout)["data"]
         shop.ask("POST", wire.Path.LOCAL_SOURCE_PASSWORD, {"name": NAME, "password": PASSWORD})
-        app.key, app.url = (
-            data["key"],
-            f"https://{address}{wire.Path.ANDROID_POST.format(name=NAME)}",
-        )
+        app.key, app.url = (data["key"], f"https://{address}{wire.Path.ANDROID_POST.format(name=NAME)}")
         ca = own_certificate.ca_certificate(str(shop.home)).decode()
         app.trust = ssl.create_default_context(cadata=ca)
         shop.assign("0244124567")

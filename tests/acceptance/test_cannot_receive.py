@@ -71,10 +71,7 @@ class Trouble:
     """One way to stop receiving: how it begins, the causes that may be named, and how it ends."""
 
     def __init__(
-        self,
-        causes: tuple[str, ...],
-        begin: Callable[[Scene], Any],
-        end: Callable[[Scene, Any], Any],
+        self, causes: tuple[str, ...], begin: Callable[[Scene], Any], end: Callable[[Scene, Any], Any]
     ) -> None:
         self.causes = causes
         self.begin = begin
@@ -99,21 +96,13 @@ TROUBLES = {
         lambda scene: scene.phone.unplug(),
         lambda scene, _: scene.phone.plug(renumber=True),
     ),
-    "sim": Trouble(
-        ("no SIM",),
-        lambda scene: scene.phone.take_sim(),
-        lambda scene, sim: scene.phone.insert_sim(sim),
-    ),
+    "sim": Trouble(("no SIM",), lambda scene: scene.phone.take_sim(), lambda scene, sim: scene.phone.insert_sim(sim)),
     "registration": Trouble(
         ("does not serve the SIM",),
         lambda scene: scene.phone.play("no-network"),
         lambda scene, _: scene.phone.play("none"),
     ),
-    "pin": Trouble(
-        ("asks for its PIN",),
-        _lock,
-        _unlock,
-    ),
+    "pin": Trouble(("asks for its PIN",), _lock, _unlock),
 }
 
 
@@ -129,9 +118,7 @@ def deliver(scene: Scene, trouble: str, began: Any, pdus: list[str]) -> Any:
 @pytest.mark.slow
 @pytest.mark.parametrize("trouble", TROUBLES)
 @pytest.mark.parametrize("turn", range(share(20, 2)))
-def test_every_message_is_a_payment_after_the_line_was_deaf(
-    scene: Scene, trouble: str, turn: int
-) -> None:
+def test_every_message_is_a_payment_after_the_line_was_deaf(scene: Scene, trouble: str, turn: int) -> None:
     rng = random.Random(f"{seed()} {trouble} {turn}")
     quick(scene.shop)
     scene.open_for_business()
@@ -149,9 +136,7 @@ def test_every_message_is_a_payment_after_the_line_was_deaf(
     for receipt in receipts[before:during]:
         began = deliver(scene, trouble, began, list(receipt.pdus))
     assert deaf(scene.shop, *case.causes)
-    warned = scene.shop.api(
-        "POST", "/v1/transactions/initialize", {"amount": "5.00", "phone_number": "0244000001"}
-    )
+    warned = scene.shop.api("POST", "/v1/transactions/initialize", {"amount": "5.00", "phone_number": "0244000001"})
     assert warned[0] == 201
     assert "Payments are not seen now" in warned[1]["meta"]["warnings"][0]
     if rng.random() < 0.3:
@@ -216,9 +201,7 @@ def not_receiving(shop: RealShop, why: str) -> dict[str, Any] | None:
 
 
 @pytest.mark.slow
-def test_a_phone_that_is_locked_before_it_tells_its_imei_is_shown_as_locked(
-    tmp_path: Path, fresh: RealShop
-) -> None:
+def test_a_phone_that_is_locked_before_it_tells_its_imei_is_shown_as_locked(tmp_path: Path, fresh: RealShop) -> None:
     with (
         PhoneProcess(tmp_path / "tty", faults=("pin", "hides_imei=yes")) as phone,
         RealShop(tmp_path / "shop", phone=phone.link, like=fresh) as shop,
@@ -229,9 +212,7 @@ def test_a_phone_that_is_locked_before_it_tells_its_imei_is_shown_as_locked(
         assert "no phone connected" not in (shown.stdout + shown.stderr).lower()
         assert "the SIM asks for its PIN" in shown.stderr
         command = next(
-            line.split("next:", 1)[1].split()
-            for line in shown.stderr.splitlines()
-            if line.startswith("next:")
+            line.split("next:", 1)[1].split() for line in shown.stderr.splitlines() if line.startswith("next:")
         )
         assert command[:3] == ["momo", "lines", "pin"]
         (tmp_path / "pin").write_text("1234\n", encoding="utf-8")
@@ -249,9 +230,7 @@ def test_a_phone_that_is_locked_before_it_tells_its_imei_is_shown_as_locked(
 @pytest.mark.slow
 @pytest.mark.timeout(300)
 @pytest.mark.skipif(not LONG, reason="it takes over two minutes")
-def test_two_minutes_without_a_modem_are_a_notice_and_its_return_within_ten_seconds_ends_it(
-    scene: Scene,
-) -> None:
+def test_two_minutes_without_a_modem_are_a_notice_and_its_return_within_ten_seconds_ends_it(scene: Scene) -> None:
     shop = scene.shop
     scene.open_for_business()
     receives(shop)
@@ -269,11 +248,7 @@ def test_two_minutes_without_a_modem_are_a_notice_and_its_return_within_ten_seco
     plugged = CLOCK.monotonic()
     stored(scene, receipts)
     assert CLOCK.monotonic() - plugged < BACK_S * shop.slowness
-    wait_until(
-        lambda: (told(shop, "line.not_receiving") or {}).get("recovered_at"),
-        SOON_S,
-        "the all-clear",
-    )
+    wait_until(lambda: (told(shop, "line.not_receiving") or {}).get("recovered_at"), SOON_S, "the all-clear")
 
 
 def told(shop: RealShop, kind: str) -> dict[str, Any] | None:

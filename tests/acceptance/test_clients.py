@@ -43,12 +43,7 @@ def run(*command: str | Path, cwd: Path, **environ: str) -> str:
     """Run a program to its successful end; return its output."""
     path = os.pathsep.join([str(BIN), os.environ.get("PATH", "")])
     done = subprocess.run(
-        command,
-        cwd=cwd,
-        env={**os.environ, "PATH": path, **environ},
-        capture_output=True,
-        text=True,
-        check=False,
+        command, cwd=cwd, env={**os.environ, "PATH": path, **environ}, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stdout[-10_000:] + done.stderr[-10_000:]
     return done.stdout

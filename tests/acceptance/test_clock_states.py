@@ -26,9 +26,7 @@ from tests.fakes.wrong_clock import LIBRARY, WrongClock
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.skipif(
-        LIBRARY is None, reason="libfaketime is not installed (apt install faketime)"
-    ),
+    pytest.mark.skipif(LIBRARY is None, reason="libfaketime is not installed (apt install faketime)"),
 ]
 SEEDS = range(share(20, least=2))
 TOLERANCE_S = 300
@@ -114,9 +112,7 @@ def test_only_the_wall_clock_is_wrong(clock: WrongClock) -> None:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_a_clock_years_off_at_the_start_loses_no_webhook(
-    scene: Scene, clock: WrongClock, seed: int
-) -> None:
+def test_a_clock_years_off_at_the_start_loses_no_webhook(scene: Scene, clock: WrongClock, seed: int) -> None:
     rng = random.Random(run_seed() + seed)
     till = _Till(scene, rng)
     scene.open_for_business()
@@ -134,9 +130,7 @@ def test_a_clock_years_off_at_the_start_loses_no_webhook(
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_two_days_ahead_without_a_memory_no_webhook_is_given_up(
-    scene: Scene, clock: WrongClock, seed: int
-) -> None:
+def test_two_days_ahead_without_a_memory_no_webhook_is_given_up(scene: Scene, clock: WrongClock, seed: int) -> None:
     rng = random.Random(run_seed() + seed)
     till = _Till(scene, rng)
     scene.open_for_business()
@@ -149,9 +143,7 @@ def test_two_days_ahead_without_a_memory_no_webhook_is_given_up(
     _judge(scene)
     clock.ahead_s(2 * DAY_S + rng.randrange(-7200, 7200))
     scene.shop.start(prefix=clock.prefix)
-    wait_until(
-        lambda: _states(scene.shop) == {("pending", "clock"): 2 * count}, 2 * SOON_S, "they wait"
-    )
+    wait_until(lambda: _states(scene.shop) == {("pending", "clock"): 2 * count}, 2 * SOON_S, "they wait")
     assert scene.shop.ask("GET", wire.Path.DEAD_LETTERS) == []
     clock.ahead_s(0)
     pause(2)

@@ -73,9 +73,7 @@ def _run(scene: Scene, *, callers: int, lasts_s: float) -> None:
     keys = scene.shop.keys.api, scene.shop.keys.test_api
     over = threading.Event()
     threads = [
-        threading.Thread(
-            target=Caller(number, drawn, scene.shop.http, keys, memory, network).run, args=(over,)
-        )
+        threading.Thread(target=Caller(number, drawn, scene.shop.http, keys, memory, network).run, args=(over,))
         for number in range(callers)
     ]
     witness = _Witness(scene.shop)
@@ -97,9 +95,7 @@ def _run(scene: Scene, *, callers: int, lasts_s: float) -> None:
     check_invariants(scene.shop.places.database)
     final = _Final(scene.shop, witness.saw)
     counts = Counter((call.what, call.code or call.status) for call in memory.calls)
-    print(
-        f"{len(memory.calls)} answers, {len(network.delivered)} receipts: {sorted(counts.items(), key=str)}"
-    )
+    print(f"{len(memory.calls)} answers, {len(network.delivered)} receipts: {sorted(counts.items(), key=str)}")
     _every_receipt_is_one_payment(final, network)
     _check_initialize_answers(final, memory)
     _one_key_made_one_order(final, memory)
@@ -143,8 +139,7 @@ class _Witness:
         last = 0
         while not self._over.wait(0.02):
             found = self._shop.rows(
-                "SELECT seq, telco_transaction_id FROM payments WHERE seq > ? AND mode = 'live'",
-                (last,),
+                "SELECT seq, telco_transaction_id FROM payments WHERE seq > ? AND mode = 'live'", (last,)
             )
             now_us = time.time_ns() // 1_000
             for seq, telco_id in found:
@@ -166,10 +161,7 @@ class _Final:
             "status", "svc_code", "expected_minor", "client_reference", "cancelled_at", "matched_by",
             "telco_id", "paid_minor", "reconciliation_id",
         )  # fmt: skip
-        self.orders = {
-            f"svc_trx_{row[0].replace('-', '')}": dict(zip(names, row[1:], strict=True))
-            for row in orders
-        }
+        self.orders = {f"svc_trx_{row[0].replace('-', '')}": dict(zip(names, row[1:], strict=True)) for row in orders}
         self.payments = {
             row[0]: row[1:]
             for row in shop.rows(
@@ -225,9 +217,7 @@ class _Final:
 
 
 def _every_receipt_is_one_payment(final: _Final, network: Network) -> None:
-    assert {
-        telco_id: (found[1], found[0]) for telco_id, found in final.payments.items()
-    } == network.delivered
+    assert {telco_id: (found[1], found[0]) for telco_id, found in final.payments.items()} == network.delivered
 
 
 def _check_initialize_answers(final: _Final, memory: Memory) -> None:
@@ -236,16 +226,11 @@ def _check_initialize_answers(final: _Final, memory: Memory) -> None:
         for call in memory.calls
         if call.what == "initialize" and call.status == 201
     }
-    sandbox = {
-        call.body["data"]["reference"] for call in memory.calls if call.what == "sandbox_initialize"
-    }
+    sandbox = {call.body["data"]["reference"] for call in memory.calls if call.what == "sandbox_initialize"}
     assert set(made) | sandbox == set(final.orders), "an order without an answer, or the reverse"
     for reference, call in made.items():
         order, data = final.orders[reference], call.body["data"]
-        assert (order["svc_code"], _amount(order["expected_minor"])) == (
-            data["svc_code"],
-            data["amount"],
-        )
+        assert (order["svc_code"], _amount(order["expected_minor"])) == (data["svc_code"], data["amount"])
         if order["matched_by"] == "code":
             assert final.payments[order["telco_id"]][1] == data["svc_code"]
     codes = Counter(order["svc_code"] for order in final.orders.values())

@@ -51,9 +51,7 @@ def test_idle_connections_that_take_every_file_the_machine_allows_stop_neither_p
 
 @pytest.mark.slow
 @pytest.mark.timeout(120)
-def test_of_2000_idle_connections_512_are_served_and_the_others_get_503(
-    shop: RealShop,
-) -> None:
+def test_of_2000_idle_connections_512_are_served_and_the_others_get_503(shop: RealShop) -> None:
     # As a login shell has it; the daemon takes what the machine permits.
     _soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     shop.start(prefix=("prlimit", f"--nofile=256:{hard}"))

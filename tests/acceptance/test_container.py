@@ -92,7 +92,7 @@ class Container:
     def inside(self, command: str) -> str:
         done = subprocess.run(
             self.words(["/bin/sh", "-c", command]), capture_output=True, text=True, timeout=500, check=False
-        )  # fmt: skip
+        )
         assert done.returncode == 0, (command, done.stdout, done.stderr)
         return done.stdout
 
@@ -161,17 +161,12 @@ def test_the_steps_make_a_shop_that_runs_without_root_and_is_healthy(container: 
     health = json.loads(re.sub(r"^.*?CMD ", "", container.said["HEALTHCHECK"]))
 
     def healthy() -> bool:
-        return (
-            subprocess.run(container.words(health), capture_output=True, check=False).returncode
-            == 0
-        )
+        return subprocess.run(container.words(health), capture_output=True, check=False).returncode == 0
 
     # `podman run -it --rm ... momo setup`; the end of that container ends its daemon.
     container.inside("printf 'correct horse 42\\n' > /shop/password")
     container.inside(
-        shlex.join(
-            [*entry, "setup", "--no-input", "--shop", "Ama", "--password-file", "/shop/password"]
-        )
+        shlex.join([*entry, "setup", "--no-input", "--shop", "Ama", "--password-file", "/shop/password"])
         + f" && {shlex.join(entry)} daemon stop"
     )
     assert not healthy()
@@ -182,9 +177,7 @@ def test_the_steps_make_a_shop_that_runs_without_root_and_is_healthy(container: 
     try:
         wait_until(healthy, 60, "the health check")
         assert Path(f"/proc/{process.pid}").stat().st_uid != 0
-        assert (container.root / "shop/momo.db").stat().st_uid == Path(
-            f"/proc/{process.pid}"
-        ).stat().st_uid
+        assert (container.root / "shop/momo.db").stat().st_uid == Path(f"/proc/{process.pid}").stat().st_uid
     finally:
         process.terminate()  # STOPSIGNAL
         assert process.wait(60) == 0
@@ -192,9 +185,7 @@ def test_the_steps_make_a_shop_that_runs_without_root_and_is_healthy(container: 
 
 
 def test_every_library_is_pinned_by_hash_and_momo_itself_is_not_downloaded() -> None:
-    installs = [
-        rest for word, rest in steps(FILE.read_text()) if word == "RUN" and " pip install " in rest
-    ]
+    installs = [rest for word, rest in steps(FILE.read_text()) if word == "RUN" and " pip install " in rest]
     assert len(installs) == 2
     assert "--require-hashes" in installs[0]
     assert "-r requirements/extras.txt" in installs[0]

@@ -35,9 +35,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(3000)]
 
 def build(folder: Path, tried: str) -> Path:
     """Build the package of a release for this machine's architecture."""
-    arch = subprocess.run(
-        ["dpkg", "--print-architecture"], capture_output=True, text=True, check=True
-    )
+    arch = subprocess.run(["dpkg", "--print-architecture"], capture_output=True, text=True, check=True)
     words = ["--fast", f"--release={tried}", f"--arch={arch.stdout.strip()}", f"--out={folder}"]
     # The tests have a home of their own; pip's settings are in the real one.
     environ = {**os.environ, "HOME": pwd.getpwuid(os.getuid()).pw_dir}
@@ -61,10 +59,7 @@ def earlier(package: Path, folder: Path) -> Path:
 def lint(package: Path) -> list[str]:
     """Return lintian's errors."""
     done = subprocess.run(
-        ["lintian", "--fail-on=none", "--tag-display-limit=0", package],
-        capture_output=True,
-        text=True,
-        check=False,
+        ["lintian", "--fail-on=none", "--tag-display-limit=0", package], capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
     return [line for line in done.stdout.splitlines() if line.startswith("E:")]
@@ -74,9 +69,7 @@ def set_up_by_sudo(root: CleanRoot) -> None:
     """Run `momo setup` as a user with the right to use sudo, and answer its questions."""
     screen, slave = os.openpty()
     words = root.argv("exec su - ama --command 'momo setup'")
-    with subprocess.Popen(
-        words, stdin=slave, stdout=slave, stderr=slave, start_new_session=True
-    ) as process:
+    with subprocess.Popen(words, stdin=slave, stdout=slave, stderr=slave, start_new_session=True) as process:
         os.close(slave)
         unread = ""
         for question, answer in (
@@ -186,9 +179,7 @@ def the_files_are_in_order(root: CleanRoot) -> None:
         assert (root.folder / path.lstrip("/")).is_file(), path
     # No path of the machine that built it.
     root.run(f"grep --recursive --files-with-matches --fixed-strings {ROOT} /usr/lib/momo", code=1)
-    root.run(
-        "grep --recursive --files-with-matches momo-deb- /usr/lib/momo /usr/share/momo*", code=2
-    )
+    root.run("grep --recursive --files-with-matches momo-deb- /usr/lib/momo /usr/share/momo*", code=2)
 
 
 def an_upgrade_restarts_the_daemon(root: CleanRoot) -> None:

@@ -221,11 +221,7 @@ def test_a_folder_of_the_socket_that_cannot_be_written_at_the_start_stops_no_int
         phone.deliver(receipts[0].pdus)
         has_all(shop, phone, receipts[:1])
         _remount(folder, "rw")
-        wait_until(
-            lambda: Path(shop.places.socket).is_socket() and is_healthy(shop),
-            HEALED_S,
-            "it answers",
-        )
+        wait_until(lambda: Path(shop.places.socket).is_socket() and is_healthy(shop), HEALED_S, "it answers")
         phone.deliver(receipts[1].pdus)
         has_all(shop, phone, receipts)
         shop.stop()
@@ -271,9 +267,7 @@ def test_a_removed_database_is_noticed_and_nothing_is_lost(
         rescued = found["next"].removeprefix("momo restore --stop ")
         assert Path(rescued).is_file()
         deleted = phone.deleted_pdus()
-        lets_nothing_go(
-            phone, [pdu for one in receipts[:8] for pdu in one.pdus if pdu not in deleted]
-        )
+        lets_nothing_go(phone, [pdu for one in receipts[:8] for pdu in one.pdus if pdu not in deleted])
         if rng.random() < 0.5:
             shop.kill()
             shop.start()
@@ -302,10 +296,7 @@ def test_overwritten_pages_do_not_end_the_daemon(
         for receipt in receipts[4:8]:
             phone.deliver(receipt.pdus)
         has_all(shop, phone, receipts[:8])
-        roots = [
-            int(row[0])
-            for row in shop.rows("SELECT rootpage FROM sqlite_schema WHERE rootpage > 0")
-        ]
+        roots = [int(row[0]) for row in shop.rows("SELECT rootpage FROM sqlite_schema WHERE rootpage > 0")]
         with Path(shop.places.database).open("r+b") as file:
             for root in rng.sample(roots, 12) + ([1] if seed % 3 == 0 else []):
                 file.seek((root - 1) * PAGE)
@@ -329,9 +320,7 @@ def test_overwritten_pages_do_not_end_the_daemon(
         shop.stop()
 
 
-def test_a_log_without_room_does_not_end_the_daemon(
-    disk: Path, fresh: RealShop, tmp_path: Path
-) -> None:
+def test_a_log_without_room_does_not_end_the_daemon(disk: Path, fresh: RealShop, tmp_path: Path) -> None:
     with RealShop(tmp_path / "shop", phone=tmp_path / "no-phone", like=fresh) as shop:
         # stderr goes to a full disk, as when a service manager writes it to a file there.
         shop.log = disk / "daemon.log"
@@ -357,11 +346,8 @@ def test_a_full_disk_loses_nothing_and_heals(disk: Path, tmp_path: Path, fresh: 
     with (
         Receiver(tmp_path / "receiver") as receiver,
         PhoneProcess(tmp_path / "tty") as phone,
-        RealShop(
-            disk / "shop", phone=phone.link, ca_file=receiver.ca_file, like=fresh,
-            short_schedule=True,
-        ) as shop,
-    ):  # fmt: skip
+        RealShop(disk / "shop", phone=phone.link, ca_file=receiver.ca_file, like=fresh, short_schedule=True) as shop,
+    ):
         # The daemon's log must not need the full disk.
         shop.log = tmp_path / "daemon.log"
         shop.start()
@@ -370,9 +356,7 @@ def test_a_full_disk_loses_nothing_and_heals(disk: Path, tmp_path: Path, fresh: 
         order = shop.request("25.00")
         ballast = fill(disk)
 
-        status, answer = shop.api(
-            "POST", wire.Path.INITIALIZE, {"amount": "1.00", "phone_number": "0244123456"}
-        )
+        status, answer = shop.api("POST", wire.Path.INITIALIZE, {"amount": "1.00", "phone_number": "0244123456"})
         assert (status, answer["error"]["code"]) == (503, wire.ErrorCode.UNAVAILABLE)
         assert "the disk is" in answer["error"]["message"]
         # Reading needs no space.
@@ -381,9 +365,7 @@ def test_a_full_disk_loses_nothing_and_heals(disk: Path, tmp_path: Path, fresh: 
         receipts = list(mtn_receipts(3, started=utc_now()))
         for receipt in receipts:
             phone.deliver(receipt.pdus)
-        said = wait_until(
-            lambda: _not_storing(shop), SOON_S, "the status says that nothing is stored"
-        )
+        said = wait_until(lambda: _not_storing(shop), SOON_S, "the status says that nothing is stored")
         assert "disk is full" in said
         assert [entry["pdu"] for entry in phone.state()["stored"]] == [
             pdu for receipt in receipts for pdu in receipt.pdus
@@ -411,7 +393,4 @@ def _takes_orders(shop: RealShop) -> bool:
 
 def _not_storing(shop: RealShop) -> str | None:
     phones = shop.ask("GET", wire.Path.LOCAL_STATUS)["phones"]
-    return next(
-        (phone["detail"] for phone in phones if phone["state"] in ("not_storing", "not_deleting")),
-        None,
-    )
+    return next((phone["detail"] for phone in phones if phone["state"] in ("not_storing", "not_deleting")), None)

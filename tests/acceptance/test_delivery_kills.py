@@ -49,9 +49,7 @@ def shop(tmp_path: Path, fresh: RealShop, receiver: Receiver) -> Iterator[RealSh
 
 
 @pytest.mark.timeout(1_200)
-def test_kills_during_deliveries_lose_nothing_and_change_no_webhook_id(
-    shop: RealShop, receiver: Receiver
-) -> None:
+def test_kills_during_deliveries_lose_nothing_and_change_no_webhook_id(shop: RealShop, receiver: Receiver) -> None:
     _run(shop, receiver, kills=share(60), payments=share(500, 60))
 
 
@@ -60,9 +58,7 @@ def _run(shop: RealShop, receiver: Receiver, *, kills: int, payments: int) -> No
     rng = random.Random(drawn)
     receiver.choose = _moody(random.Random(drawn + 1))
     answered = defaultdict[str, set[int]](set)
-    receiver.on_request = lambda request, answer: answered[request.headers["x-svc-delivery"]].add(
-        answer.status
-    )
+    receiver.on_request = lambda request, answer: answered[request.headers["x-svc-delivery"]].add(answer.status)
     shop.start()
     receiver.secrets = [_add_sandbox(shop, receiver.url(f"/{at}")) for at in range(ENDPOINTS)]
     shop.kill()
@@ -174,16 +170,12 @@ def _kills_cut_attempts_off_and_answers_were_of_every_kind(shop: RealShop) -> No
     """Without these cases, the run would not test a kill during an attempt."""
     ((cut_off,),) = shop.rows("SELECT COUNT(*) FROM attempts WHERE finished_at IS NULL")
     assert cut_off > 0
-    met = {
-        (code, error) for code, error in shop.rows("SELECT status_code, error_code FROM attempts")
-    }
+    met = {(code, error) for code, error in shop.rows("SELECT status_code, error_code FROM attempts")}
     wanted = {(200, None), (503, "http_error"), (404, "http_error"), (None, "timeout")}
     assert wanted <= met
 
 
-def _each_payment_was_taken_or_given_up(
-    shop: RealShop, answered: Mapping[str, set[int]], payments: int
-) -> None:
+def _each_payment_was_taken_or_given_up(shop: RealShop, answered: Mapping[str, set[int]], payments: int) -> None:
     rows = shop.rows(
         "SELECT d.id, d.status, d.response_status_code, d.run, l.reason, l.replayed_at, d.attempt_count, "
         "(SELECT COUNT(*) FROM attempts a WHERE a.delivery_seq = d.seq AND a.finished_at IS NOT NULL) "
@@ -191,9 +183,7 @@ def _each_payment_was_taken_or_given_up(
     )
     assert len(rows) == payments * ENDPOINTS
     for delivery_id, status, code, run, reason, replayed_at, counted, finished in rows:
-        wanted = (
-            ("delivered", 200, None) if status == "delivered" else ("failed", 404, "permanent_4xx")
-        )
+        wanted = ("delivered", 200, None) if status == "delivered" else ("failed", 404, "permanent_4xx")
         assert (status, code, reason, run, replayed_at) == (*wanted, 1, None)
         assert 1 <= counted <= finished
         assert code in answered[delivery_id]
@@ -217,15 +207,10 @@ def _one_webhook_id_names_one_event(shop: RealShop, receiver: Receiver, payments
 
 def _every_request_is_an_attempt_on_record(shop: RealShop, receiver: Receiver) -> None:
     """An attempt is recorded before it is sent, so no request arrives without a record, and none twice."""
-    came = [
-        (request.headers["x-svc-delivery"], int(request.headers["x-svc-attempt"]))
-        for request in receiver.requests
-    ]
+    came = [(request.headers["x-svc-delivery"], int(request.headers["x-svc-attempt"])) for request in receiver.requests]
     assert len(set(came)) == len(came)
     assert set(came) <= set(
-        shop.rows(
-            "SELECT d.id, a.number FROM attempts a JOIN deliveries d ON d.seq = a.delivery_seq"
-        )
+        shop.rows("SELECT d.id, a.number FROM attempts a JOIN deliveries d ON d.seq = a.delivery_seq")
     )
 
 

@@ -55,9 +55,7 @@ def _run(scene: Scene, tmp_path: Path, *, receipts: int) -> None:
     phone.deliver([pdu for receipt in plan[:half] for pdu in receipt.pdus])
     for receipt in plan[half:]:
         phone.deliver(receipt.pdus)
-    deleted = wait_until(
-        lambda: _all_deleted(scene, 2 * len(plan)), 60 + receipts, "every slot is empty"
-    )
+    deleted = wait_until(lambda: _all_deleted(scene, 2 * len(plan)), 60 + receipts, "every slot is empty")
     promised += _reconcile(shop, plan[0].telco_id, promised[-1])
     shop.stop()
     wait_until(lambda: has_ended(log), SOON_S, "strace has written everything")
@@ -107,9 +105,7 @@ def _answer(trace: Sequence[Call], text: bytes) -> tuple[Call, bytes]:
     sockets = [call for call in trace if call.path.startswith(("socket:", "UNIX", "TCP"))]
     body = next(call for call in sockets if any(word in call.data for word in said))
     heads = [
-        call
-        for call in sockets
-        if call.path == body.path and call.begun <= body.begun and b"HTTP/1.1 2" in call.data
+        call for call in sockets if call.path == body.path and call.begun <= body.begun and b"HTTP/1.1 2" in call.data
     ]
     assert heads, f"no 2xx on the way of {text!r}"
     return heads[-1], text

@@ -28,9 +28,7 @@ CUT_OFF_S = 25.0
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.skipif(
-        not postgresql.is_installed(), reason="PostgreSQL's server is not installed"
-    ),
+    pytest.mark.skipif(not postgresql.is_installed(), reason="PostgreSQL's server is not installed"),
 ]
 
 
@@ -74,10 +72,7 @@ def test_every_acknowledged_row_outlives_the_primary_and_none_is_doubled(
 ) -> None:
     rng = random.Random(seed() + turn)
     count = share(100)
-    with (
-        ServerPair() as servers,
-        HeadOffice(tmp_path, url=servers.url, names=("kumasi",)) as office,
-    ):
+    with ServerPair() as servers, HeadOffice(tmp_path, url=servers.url, names=("kumasi",)) as office:
         office.open()
         day = BusyDay(office, rng, count)
         day.start()
@@ -104,9 +99,7 @@ def test_every_acknowledged_row_outlives_the_primary_and_none_is_doubled(
 
 
 @pytest.mark.timeout(300)
-def test_doctor_names_a_lost_standby_and_of_two_daemons_one_writes_after_a_lost_primary(
-    tmp_path: Path,
-) -> None:
+def test_doctor_names_a_lost_standby_and_of_two_daemons_one_writes_after_a_lost_primary(tmp_path: Path) -> None:
     order = {"amount": "25.00", "phone_number": "0244123456"}
     answers: list[tuple[int, Any]] = []
     with (
@@ -117,9 +110,7 @@ def test_doctor_names_a_lost_standby_and_of_two_daemons_one_writes_after_a_lost_
         first.start(arguments=["--no-modem"])
         second.start(arguments=["--no-modem"])
         servers.standby.kill(whole=True)
-        caller = threading.Thread(
-            target=lambda: answers.append(first.api("POST", wire.Path.INITIALIZE, order))
-        )
+        caller = threading.Thread(target=lambda: answers.append(first.api("POST", wire.Path.INITIALIZE, order)))
         caller.start()
         said = wait_until(lambda: _not_ok(first), SOON_S, "doctor finds it")
         assert "for the standby server (second), which does not answer" in said

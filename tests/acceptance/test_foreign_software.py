@@ -93,9 +93,7 @@ class Gammu:
         self._program = program("gammu", "gammu")
         self._home = home
         self._settings = home / "gammurc"
-        self._settings.write_text(
-            f"[gammu]\nport = {phone.link}\nconnection = at\nuse_locking = no\n"
-        )
+        self._settings.write_text(f"[gammu]\nport = {phone.link}\nconnection = at\nuse_locking = no\n")
 
     def __call__(self, *arguments: str) -> str:
         return run([self._program, "-c", str(self._settings), *arguments], self._home)
@@ -126,9 +124,7 @@ def test_gammu_identifies_reads_sends_and_deletes(tmp_path: Path, phone: PhonePr
 
     assert "OK, message reference=0" in gammu("sendsms", "TEXT", NUMBER, "-text", "hello gammu")
     assert sent(phone) == [(NUMBER, "hello gammu")]
-    assert "OK, message reference=1" in gammu(
-        "sendsms", "TEXT", NUMBER, "-len", "300", "-text", LONG
-    )
+    assert "OK, message reference=1" in gammu("sendsms", "TEXT", NUMBER, "-len", "300", "-text", LONG)
     assert "".join(text for _number, text in sent(phone)[1:]) == LONG
     assert len(sent(phone)) == 3
     phone.fault(fail_send="+CMS ERROR: 38")
@@ -178,10 +174,7 @@ class Smsd:
         self.log = home / "smsd.log"
         for name in ("outgoing", "checked", "incoming", "failed", "sent"):
             (home / name).mkdir()
-        folders = "".join(
-            f"{name} = {home / name}\n"
-            for name in ("outgoing", "checked", "incoming", "failed", "sent")
-        )
+        folders = "".join(f"{name} = {home / name}\n" for name in ("outgoing", "checked", "incoming", "failed", "sent"))
         (home / "smsd.conf").write_text(
             f"devices = phone\nuser =\n{folders}"
             f"logfile = {self.log}\ninfofile = {home}/smsd.working\npidfile = {home}/smsd.pid\n"

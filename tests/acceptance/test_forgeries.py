@@ -66,9 +66,7 @@ class Wallet:
         self.send(mtn_receipt(amount, name, self.balance, code, telco_id), self.smsc)
         return telco_id
 
-    def forge(
-        self, amount: int, before: int, smsc: str, *, ahead: int = 0, order: bool = True
-    ) -> int:
+    def forge(self, amount: int, before: int, smsc: str, *, ahead: int = 0, order: bool = True) -> int:
         """Send a forged receipt that follows a balance; return the balance that it claims."""
         code = self.shop.request(_money(amount))["svc_code"] if order else "food"
         telco_id = str(int(self.new_id()) + ahead)
@@ -77,9 +75,7 @@ class Wallet:
         self.settle()
         return before + amount
 
-    def forge_debit(
-        self, amount: int, smsc: str, *, ahead: int = 0, before: int | None = None
-    ) -> int:
+    def forge_debit(self, amount: int, smsc: str, *, ahead: int = 0, before: int | None = None) -> int:
         """Send a made-up debit, which follows the true balance or another one; return the balance that it claims."""
         left = (self.balance if before is None else before) - amount
         after = _money(left)
@@ -152,12 +148,8 @@ class Wallet:
         secret = ("--password-file", str(password))
         if not found:
             # A customer shows his message: the network has a new centre.
-            doubtful = self.shop.rows(
-                "SELECT id, COALESCE(body, '') FROM messages WHERE state = 'held' ORDER BY seq"
-            )
-            shown = next(
-                one for one, body in doubtful if not any(each in body for each in self.forged)
-            )
+            doubtful = self.shop.rows("SELECT id, COALESCE(body, '') FROM messages WHERE state = 'held' ORDER BY seq")
+            shown = next(one for one, body in doubtful if not any(each in body for each in self.forged))
             [(device,)] = self.shop.rows("SELECT name FROM devices WHERE mode = 'live'")
             self.momo("lines", "trust", f"{device}:0", "--message", shown, *secret)
         elif genuine:
@@ -223,9 +215,7 @@ LIMITS = pytest.mark.parametrize("limit", ["auto", 0])
 
 
 @pytest.mark.slow
-def test_foreign_second_parts_do_not_turn_money_over_to_another_order(
-    open_wallet: Opener,
-) -> None:
+def test_foreign_second_parts_do_not_turn_money_over_to_another_order(open_wallet: Opener) -> None:
     wallet = in_business(open_wallet)
     thief = wallet.shop.request(_money(AMOUNT))
     for reference in range(256):
@@ -261,9 +251,7 @@ def test_a_forgery_does_not_release_the_one_before_it(open_wallet: Opener, limit
 @pytest.mark.slow
 @LIMITS
 @pytest.mark.parametrize("excuse", ["Hello", "debit"])
-def test_an_unreadable_text_or_a_made_up_debit_excuses_nothing(
-    open_wallet: Opener, excuse: str, limit: Limit
-) -> None:
+def test_an_unreadable_text_or_a_made_up_debit_excuses_nothing(open_wallet: Opener, excuse: str, limit: Limit) -> None:
     wallet = in_business(open_wallet, limit)
     if excuse == "debit":
         wallet.forge(30_000, wallet.forge_debit(20_001, HOME, before=777_777), HOME)
@@ -279,9 +267,7 @@ def test_an_unreadable_text_or_a_made_up_debit_excuses_nothing(
 @pytest.mark.slow
 @LIMITS
 @pytest.mark.parametrize("absence", ["restart", "unplugged"])
-def test_a_restart_or_an_absent_modem_excuses_nothing(
-    open_wallet: Opener, absence: str, limit: Limit
-) -> None:
+def test_a_restart_or_an_absent_modem_excuses_nothing(open_wallet: Opener, absence: str, limit: Limit) -> None:
     wallet = in_business(open_wallet, limit)
     if absence == "restart":
         wallet.shop.restart()
@@ -305,9 +291,7 @@ def test_a_restart_or_an_absent_modem_excuses_nothing(
 
 
 @pytest.mark.slow
-def test_a_foreign_first_message_of_a_line_pays_nothing_and_one_decision_heals(
-    open_wallet: Opener,
-) -> None:
+def test_a_foreign_first_message_of_a_line_pays_nothing_and_one_decision_heals(open_wallet: Opener) -> None:
     wallet = open_wallet("auto")
     wallet.forge(10_000, 500_000, ABROAD)
     assert wallet.forged_paid() == 0
@@ -330,12 +314,8 @@ def test_a_right_balance_from_abroad_pays_nothing(open_wallet: Opener, ahead: in
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["receipt", "debit"])
-@pytest.mark.parametrize(
-    ("smsc", "ahead"), [(ABROAD, FAR_AHEAD), (ABROAD, 10 * FAR_AHEAD), (HOME, 10 * FAR_AHEAD)]
-)
-def test_an_id_far_ahead_is_not_the_base_of_what_follows(
-    open_wallet: Opener, kind: str, smsc: str, ahead: int
-) -> None:
+@pytest.mark.parametrize(("smsc", "ahead"), [(ABROAD, FAR_AHEAD), (ABROAD, 10 * FAR_AHEAD), (HOME, 10 * FAR_AHEAD)])
+def test_an_id_far_ahead_is_not_the_base_of_what_follows(open_wallet: Opener, kind: str, smsc: str, ahead: int) -> None:
     wallet = in_business(open_wallet)
     if kind == "debit":
         wallet.forge_debit(5_000, smsc, ahead=ahead)
@@ -346,9 +326,7 @@ def test_an_id_far_ahead_is_not_the_base_of_what_follows(
 
 
 @pytest.mark.slow
-def test_a_fitting_debit_with_an_id_ahead_through_the_home_centre_holds_nothing_for_ever(
-    open_wallet: Opener,
-) -> None:
+def test_a_fitting_debit_with_an_id_ahead_through_the_home_centre_holds_nothing_for_ever(open_wallet: Opener) -> None:
     wallet = in_business(open_wallet)
     wallet.forge_debit(5_000, HOME, ahead=FAR_AHEAD)
     assert len(wallet.customers_pay()) >= 5
@@ -356,9 +334,7 @@ def test_a_fitting_debit_with_an_id_ahead_through_the_home_centre_holds_nothing_
 
 @pytest.mark.slow
 @pytest.mark.parametrize("untold_before", [0, 3])
-def test_after_a_new_centre_and_untold_money_one_decision_settles_all(
-    open_wallet: Opener, untold_before: int
-) -> None:
+def test_after_a_new_centre_and_untold_money_one_decision_settles_all(open_wallet: Opener, untold_before: int) -> None:
     wallet = in_business(open_wallet)
     wallet.smsc = FAR
     if len(wallet.customers_pay(untold_before)) < CUSTOMERS:
@@ -373,9 +349,8 @@ def test_a_reversal_without_a_balance_takes_no_payment_back(open_wallet: Opener,
     order = wallet.shop.request("10.00")
     telco_id = wallet.pay(order["svc_code"], 1_000)
     wait_until(
-        lambda: wallet.shop.transaction(order["reference"])["status"] == "SUCCESS" or None,
-        SOON_S, "the payment",
-    )  # fmt: skip
+        lambda: wallet.shop.transaction(order["reference"])["status"] == "SUCCESS" or None, SOON_S, "the payment"
+    )
     wallet.send(f"Transaction {telco_id} of GHS 10.00 from {NAME} has been reversed.", smsc)
     wallet.settle()
     assert wallet.shop.transaction(order["reference"])["reversed_at"] is None
@@ -385,9 +360,7 @@ def test_a_reversal_without_a_balance_takes_no_payment_back(open_wallet: Opener,
 
 @pytest.mark.slow
 @LIMITS
-def test_a_receipt_on_the_balance_before_the_last_one_stays_within_the_limit(
-    open_wallet: Opener, limit: Limit
-) -> None:
+def test_a_receipt_on_the_balance_before_the_last_one_stays_within_the_limit(open_wallet: Opener, limit: Limit) -> None:
     wallet = in_business(open_wallet, limit)
     for amount in (30_000, 15_000, 15_000):
         wallet.forge(amount, wallet.balance - 107, HOME)
@@ -400,9 +373,7 @@ FALSE_BALANCE = "Current Balance: GHS 9999.00 . Reference: "
 
 
 @pytest.mark.slow
-def test_a_balance_that_a_payer_types_pays_no_other_order_and_holds_nobody(
-    open_wallet: Opener,
-) -> None:
+def test_a_balance_that_a_payer_types_pays_no_other_order_and_holds_nobody(open_wallet: Opener) -> None:
     wallet = in_business(open_wallet)
     dear = wallet.shop.request("900.00")
     wallet.pay(FALSE_BALANCE + dear["svc_code"], 1)
@@ -414,9 +385,7 @@ def test_a_balance_that_a_payer_types_pays_no_other_order_and_holds_nobody(
 
 
 @pytest.mark.slow
-def test_a_pesewa_with_the_code_of_another_customer_does_not_make_the_order_partial(
-    open_wallet: Opener,
-) -> None:
+def test_a_pesewa_with_the_code_of_another_customer_does_not_make_the_order_partial(open_wallet: Opener) -> None:
     wallet = in_business(open_wallet)
     order = wallet.shop.request("25.00")
     wallet.pay(order["svc_code"], 1)
@@ -425,7 +394,7 @@ def test_a_pesewa_with_the_code_of_another_customer_does_not_make_the_order_part
     wallet.pay(order["svc_code"], 2_500)
     wait_until(
         lambda: wallet.shop.transaction(order["reference"])["status"] == "SUCCESS" or None, SOON_S, "the payment"
-    )  # fmt: skip
+    )
 
 
 @pytest.mark.slow
@@ -467,9 +436,7 @@ def test_made_up_debits_through_the_home_centre_lead_to_no_receipt_above_the_lim
 
 @pytest.mark.slow
 @LIMITS
-def test_an_emptied_wallet_lets_nobody_guess_above_the_limit(
-    open_wallet: Opener, limit: Limit
-) -> None:
+def test_an_emptied_wallet_lets_nobody_guess_above_the_limit(open_wallet: Opener, limit: Limit) -> None:
     wallet = in_business(open_wallet, limit)
     wallet.balance = wallet.forge_debit(wallet.balance, HOME)
     for amount in (15_000, 19_000, 50_000):
@@ -480,9 +447,7 @@ def test_an_emptied_wallet_lets_nobody_guess_above_the_limit(
 
 @pytest.mark.slow
 @LIMITS
-def test_two_texts_on_a_fresh_line_pay_no_more_than_the_limit(
-    open_wallet: Opener, limit: Limit
-) -> None:
+def test_two_texts_on_a_fresh_line_pay_no_more_than_the_limit(open_wallet: Opener, limit: Limit) -> None:
     wallet = open_wallet(limit)
     before = 500_000
     for amount in (15_000, 19_000, 90_000):
@@ -491,9 +456,7 @@ def test_two_texts_on_a_fresh_line_pay_no_more_than_the_limit(
 
 
 @pytest.mark.slow
-def test_a_second_part_that_lies_there_does_not_take_the_first_part_of_a_customer(
-    open_wallet: Opener,
-) -> None:
+def test_a_second_part_that_lies_there_does_not_take_the_first_part_of_a_customer(open_wallet: Opener) -> None:
     wallet = in_business(open_wallet, 0)
     thief = wallet.shop.request(_money(AMOUNT))
     mine = wallet.shop.request(_money(AMOUNT))
@@ -530,10 +493,8 @@ def test_an_imported_text_pays_no_order_by_an_api_key(open_wallet: Opener) -> No
     order = wallet.shop.request("500.00")
     pasted = wallet.shop.home / "pasted.txt"
     telco_id = wallet.new_id()
-    pasted.write_text(
-        mtn_receipt(50_000, NAME, wallet.balance + 50_000, order["svc_code"], telco_id)
-    )
-    done = wallet.shop.momo("messages", "import", str(pasted), "--paste", "--line", SHOP_NUMBER, "--json")  # fmt: skip
+    pasted.write_text(mtn_receipt(50_000, NAME, wallet.balance + 50_000, order["svc_code"], telco_id))
+    done = wallet.shop.momo("messages", "import", str(pasted), "--paste", "--line", SHOP_NUMBER, "--json")
     assert done.returncode == 0, done.stdout + done.stderr
     status, answer = wallet.shop.api(
         "POST", f"/v1/transactions/{order['reference']}/reconcile", {"transaction_id": telco_id},

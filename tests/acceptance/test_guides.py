@@ -37,9 +37,7 @@ def clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
     here, there = (sysconfig.get_path("purelib", vars=base) for base in ({}, _base(made)))
     Path(there, "clone.pth").write_text(f"{folder}\n{here}\n")
     momo = made / "bin/momo"
-    momo.write_text(
-        f"#!{made}/bin/python\nimport sys\nfrom momo_cli.__main__ import main\nsys.exit(main())\n"
-    )
+    momo.write_text(f"#!{made}/bin/python\nimport sys\nfrom momo_cli.__main__ import main\nsys.exit(main())\n")
     momo.chmod(0o755)
     (made / ".runtime").touch()
     return folder
@@ -79,9 +77,7 @@ def run(guide: str, clone: Path, home: Path) -> subprocess.CompletedProcess[str]
 
 @pytest.mark.slow
 @pytest.mark.parametrize("guide", GUIDES, ids=lambda path: path.name)
-def test_commands_of_a_guide_work_as_they_stand_in_a_clean_clone(
-    guide: Path, clone: Path, home: Path
-) -> None:
+def test_commands_of_a_guide_work_as_they_stand_in_a_clean_clone(guide: Path, clone: Path, home: Path) -> None:
     text = (clone / guide.relative_to(ROOT)).read_text()
     done = run(text, clone, home)
     assert done.returncode == 0, done.stdout + done.stderr

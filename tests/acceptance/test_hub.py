@@ -52,9 +52,7 @@ def test_an_order_of_head_office_is_paid_at_a_branch(office: HeadOffice) -> None
     office.wait_until_quiet()
     assert branch.status()["handed_up"] == 1
     rows = office.hub.ask("GET", wire.Path.LOCAL_HUB)
-    assert [(row["name"], row["payments_today"], row["refused"]) for row in rows] == [
-        ("kumasi", 1, 0)
-    ]
+    assert [(row["name"], row["payments_today"], row["refused"]) for row in rows] == [("kumasi", 1, 0)]
 
 
 SERVER_BYTES = 160 << 20

@@ -50,9 +50,7 @@ def _pay_orders_of_the_hub(office: HeadOffice, branch: BranchShop, count: int) -
     return ids
 
 
-def test_a_branch_stores_a_payment_before_it_empties_the_sim_and_before_it_tells_the_hub(
-    tmp_path: Path,
-) -> None:
+def test_a_branch_stores_a_payment_before_it_empties_the_sim_and_before_it_tells_the_hub(tmp_path: Path) -> None:
     log = tmp_path / "strace.log"
     prefix = [*ARGUMENTS, f"--output={log}"]
     with HeadOffice(tmp_path, names=("kumasi",), branch_prefix=prefix) as office:
@@ -80,11 +78,7 @@ def _told(trace: Sequence[Call]) -> list[tuple[Call, bytes]]:
         _head, end, packed = call.data.partition(HEAD_END + GZIP)
         if call.path.startswith("socket:") and end:
             body = json.loads(zlib.decompressobj(wbits=31).decompress(GZIP + packed))
-            found += [
-                (call, fact["id"].encode())
-                for fact in body.get("facts", ())
-                if fact["kind"] == "payment"
-            ]
+            found += [(call, fact["id"].encode()) for fact in body.get("facts", ()) if fact["kind"] == "payment"]
     return found
 
 
@@ -97,9 +91,7 @@ def test_the_hub_answers_a_branch_after_the_servers_fsync(tmp_path: Path) -> Non
         with HeadOffice(tmp_path, url=server.new_database(), names=("kumasi",)) as office:
             office.open()
             ((writer,),) = office.hub.rows("SELECT pid FROM pg_locks WHERE locktype = 'advisory'")
-            ((helper,),) = office.hub.rows(
-                "SELECT pid FROM pg_stat_activity WHERE backend_type = 'walwriter'"
-            )
+            ((helper,),) = office.hub.rows("SELECT pid FROM pg_stat_activity WHERE backend_type = 'walwriter'")
             with _traced([writer, helper, office.hub.pid], log):
                 ids = _pay_orders_of_the_hub(office, office.branches[0], share(50))
             office.hub.stop()
@@ -109,15 +101,11 @@ def test_the_hub_answers_a_branch_after_the_servers_fsync(tmp_path: Path) -> Non
         trace = calls(lines)
     for payment_id in ids:
         sent = next(call for call in trace if payment_id in call.data)
-        answer = next(
-            call for call in trace if b'"data":{"acked"' in call.data and call.begun > sent.begun
-        )
+        answer = next(call for call in trace if b'"data":{"acked"' in call.data and call.begun > sent.begun)
         head = next(
             call
             for call in reversed(trace)
-            if call.path == answer.path
-            and call.begun <= answer.begun
-            and b"HTTP/1.1 200" in call.data
+            if call.path == answer.path and call.begun <= answer.begun and b"HTTP/1.1 200" in call.data
         )
         assert committed_at(trace, writer, payment_id) < head.begun
 

@@ -56,9 +56,7 @@ def test_kills_at_random_moments_lose_nothing_and_double_nothing(
         office.hub.stop()
 
 
-def _kill(
-    office: HeadOffice, server: postgresql.Cluster | None, victim: str, rng: random.Random
-) -> None:
+def _kill(office: HeadOffice, server: postgresql.Cluster | None, victim: str, rng: random.Random) -> None:
     """Kill one program, and start it again; sometimes kill it once more while it starts."""
     if victim == "branch":
         branch = rng.choice(office.branches)

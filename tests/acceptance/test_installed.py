@@ -53,9 +53,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 
 
 @pytest.fixture(params=["wheel", "zipapp"])
-def customer(
-    request: pytest.FixtureRequest, built: tuple[Path, Path], tmp_path: Path
-) -> Iterator[Customer]:
+def customer(request: pytest.FixtureRequest, built: tuple[Path, Path], tmp_path: Path) -> Iterator[Customer]:
     _, wheel = built
     home = tmp_path / "home"
     if request.param == "wheel":
@@ -114,9 +112,7 @@ def test_the_demo_runs_away_from_the_sources(customer: Customer) -> None:
 
 @pytest.mark.timeout(1500)
 @pytest.mark.skipif(not LONG, reason="installs from the package index: MOMO_TEST_LONG=1")
-def test_pip_installs_the_wheel_and_its_libraries_as_a_shop_does(
-    built: tuple[Path, Path], tmp_path: Path
-) -> None:
+def test_pip_installs_the_wheel_and_its_libraries_as_a_shop_does(built: tuple[Path, Path], tmp_path: Path) -> None:
     """Nothing of the tests' own environment is found: a library that the wheel forgets to require is missing here."""
     venv.create(tmp_path / "venv", with_pip=True)
     programs = tmp_path / "venv/bin"
@@ -131,9 +127,7 @@ def test_pip_installs_the_wheel_and_its_libraries_as_a_shop_does(
     assert done.returncode == 0, done.stdout + done.stderr
     assert "signature verified" in " ".join(done.stdout.split())
     stick = customer.runs(
-        str(programs / "python"),
-        "-c",
-        "import huawei_lte_api.Client, daemon; print(daemon.__file__)",
+        str(programs / "python"), "-c", "import huawei_lte_api.Client, daemon; print(daemon.__file__)"
     )
     assert stick.stdout.startswith(str(tmp_path / "venv")), stick.stderr
 
@@ -155,18 +149,15 @@ def test_the_sdist_and_the_wheel_have_everything(built: tuple[Path, Path], tmp_p
     assert data <= in_wheel
     assert data | {"LICENSE", "README.md", "packaging/man/momo.1"} <= in_sdist
     about = "momo_shop-0.1.0"
-    assert {
-        f"{about}.dist-info/licenses/LICENSE",
-        f"{about}.data/data/share/man/man1/momo-tx-list.1",
-    } <= in_wheel
+    assert {f"{about}.dist-info/licenses/LICENSE", f"{about}.data/data/share/man/man1/momo-tx-list.1"} <= in_wheel
     assert not [name for name in in_wheel | in_sdist if "tests/" in name or "__pycache__" in name]
 
     folder = make_venv(tmp_path / "venv", wheel)
     assert (folder.parent / "share/man/man1/momo.1").read_text().startswith(".TH MOMO 1")
-    rule = subprocess.run([folder / "momo", "phones", "udev-rule"], capture_output=True, text=True, check=True)  # fmt: skip
+    rule = subprocess.run([folder / "momo", "phones", "udev-rule"], capture_output=True, text=True, check=True)
     assert "ID_MM_DEVICE_IGNORE" in rule.stdout
     for shell in ("bash", "zsh", "fish"):
         done = subprocess.run(
             [folder / "momo", "completion", shell], capture_output=True, text=True, check=True, env=dict(os.environ)
-        )  # fmt: skip
+        )
         assert "momo __complete" in done.stdout

@@ -32,9 +32,7 @@ def test_kills_lose_nothing_and_double_nothing(scene: Scene) -> None:
 
 @pytest.mark.slow
 @pytest.mark.timeout(1_200)
-def test_many_kills_during_many_receipts_lose_nothing_and_double_nothing(
-    scene: Scene,
-) -> None:
+def test_many_kills_during_many_receipts_lose_nothing_and_double_nothing(scene: Scene) -> None:
     _run(scene, kills=share(60), receipts=share(300))
 
 
@@ -130,9 +128,7 @@ def _wait_until_quiet(scene: Scene, deliveries: int) -> None:
     wait_until(quiet, 120, "the phone is empty and all is delivered")
 
 
-def _payments_are_the_receipts(
-    shop: RealShop, plan: Sequence[Receipt], requests: dict[str, str]
-) -> None:
+def _payments_are_the_receipts(shop: RealShop, plan: Sequence[Receipt], requests: dict[str, str]) -> None:
     found = shop.rows(
         "SELECT telco_transaction_id, amount_minor, payer_name, reference_text, standing, "
         "payment_method_seq IS NOT NULL FROM payments ORDER BY telco_transaction_id"
@@ -155,9 +151,7 @@ def _payments_are_the_receipts(
     assert shop.rows("SELECT COUNT(*) FROM reviews WHERE state <> 'superseded'") == [(0,)]
 
 
-def _requests_are_verified_once(
-    shop: RealShop, plan: Sequence[Receipt], requests: dict[str, str]
-) -> None:
+def _requests_are_verified_once(shop: RealShop, plan: Sequence[Receipt], requests: dict[str, str]) -> None:
     ids = {reference.removeprefix("svc_trx_"): reference for reference in requests.values()}
     found = shop.rows(
         "SELECT t.id, t.status, t.matched_by, p.telco_transaction_id, t.origin "
@@ -180,17 +174,13 @@ def _requests_are_verified_once(
     assert journal == [(1,)] * len(requests)
 
 
-def _phone_is_empty_and_only_stored_parts_were_deleted(
-    phone: PhoneProcess, parts: Sequence[str]
-) -> None:
+def _phone_is_empty_and_only_stored_parts_were_deleted(phone: PhoneProcess, parts: Sequence[str]) -> None:
     state = phone.state(0, 0)
     assert (state["stored"], state["held"], state["displaced"]) == ([], [], [])
     assert Counter(entry["pdu"] for entry in state["deleted"]) == Counter(parts)
 
 
-def _receiver_got_everything_under_one_id(
-    scene: Scene, plan: Sequence[Receipt], requests: dict[str, str]
-) -> None:
+def _receiver_got_everything_under_one_id(scene: Scene, plan: Sequence[Receipt], requests: dict[str, str]) -> None:
     accepted = defaultdict[tuple[str, str], set[str]](set)
     bodies = defaultdict[str, set[bytes]](set)
     for request in scene.receiver.requests:
@@ -212,9 +202,7 @@ def _amount(minor: int) -> str:
 
 
 @pytest.mark.parametrize("swapped", [False, True])
-def test_a_kill_between_two_parts_of_a_receipt_delays_it_by_seconds(
-    scene: Scene, swapped: bool
-) -> None:
+def test_a_kill_between_two_parts_of_a_receipt_delays_it_by_seconds(scene: Scene, swapped: bool) -> None:
     scene.shop.begin_chain(50_000)
     scene.open_for_business()
     [receipt] = mtn_receipts(1, seed(), started=utc_now())

@@ -24,9 +24,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(600), needs_node, needs_brow
 
 
 @pytest.mark.parametrize(
-    "page",
-    ["/dash", "/dash/till", "/dash/payments", "/dash/review"],
-    ids=["now", "till", "payments", "review"],
+    "page", ["/dash", "/dash/till", "/dash/payments", "/dash/review"], ids=["now", "till", "payments", "review"]
 )
 async def test_a_page_on_a_phone_has_the_scores_of_the_design(page: str, tmp_path: Path) -> None:
     async with running(tmp_path / "shop") as api:
@@ -39,14 +37,10 @@ async def test_a_page_on_a_phone_has_the_scores_of_the_design(page: str, tmp_pat
         person = await log_in(api, Role.OWNER)
         if page == "/dash/review":
             page = (await person.get(page)).headers["location"]
-        found = await asyncio.to_thread(
-            measure, f"{api.base_url}{page}", f"{cookie_of(api)}={person.token}", tmp_path
-        )
+        found = await asyncio.to_thread(measure, f"{api.base_url}{page}", f"{cookie_of(api)}={person.token}", tmp_path)
     print(page, scores(found))
     assert found["finalDisplayedUrl"] == f"{api.base_url}{page}"
-    assert {name: max(LEAST[name], score) for name, score in scores(found).items()} == scores(
-        found
-    ), failed(found)
+    assert {name: max(LEAST[name], score) for name, score in scores(found).items()} == scores(found), failed(found)
 
 
 def measure(address: str, cookie: str, folder: Path) -> dict[str, Any]:
@@ -77,11 +71,7 @@ def scores(report: dict[str, Any]) -> dict[str, int]:
 def failed(report: dict[str, Any]) -> list[tuple[str, str, str]]:
     """Return the audits without a full score, each with its value and the first places that it names."""
     return [
-        (
-            name,
-            str(one.get("displayValue", "")),
-            json.dumps(one.get("details", {}).get("items", []))[:500],
-        )
+        (name, str(one.get("displayValue", "")), json.dumps(one.get("details", {}).get("items", []))[:500])
         for name, one in report["audits"].items()
         if one["score"] is not None and one["score"] < 1
     ]

@@ -39,17 +39,13 @@ def shop(tmp_path: Path, fresh: RealShop) -> Iterator[RealShop]:
 
 def active(shop: RealShop) -> str | None:
     """Return the ID of the listener's endpoint while it is connected; before and after, it is paused."""
-    found = shop.rows(
-        "SELECT id FROM endpoints WHERE url LIKE 'listen:%' AND is_active = 1 AND deleted_at IS NULL"
-    )
+    found = shop.rows("SELECT id FROM endpoints WHERE url LIKE 'listen:%' AND is_active = 1 AND deleted_at IS NULL")
     return str(found[0][0]) if found else None
 
 
 def delivered(shop: RealShop, count: int = 1) -> list[tuple[Any, ...]]:
     """Wait until `count` deliveries have arrived; return the ID, the status and the body of each answer."""
-    ask = (
-        "SELECT id, response_status_code, response_body FROM deliveries WHERE status = 'delivered'"
-    )
+    ask = "SELECT id, response_status_code, response_body FROM deliveries WHERE status = 'delivered'"
     wait_until(lambda: len(shop.rows(ask)) >= count, SOON_S, f"{count} delivered")
     return shop.rows(ask)
 
@@ -88,9 +84,7 @@ def test_a_made_up_payment_reaches_the_program_and_its_answer_is_in_the_log(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGTERM])
-def test_a_listener_goes_with_its_terminal(
-    number: signal.Signals, shop: RealShop, local: LocalReceiver
-) -> None:
+def test_a_listener_goes_with_its_terminal(number: signal.Signals, shop: RealShop, local: LocalReceiver) -> None:
     with listening(shop, "--forward-to", local.url) as listener:
         endpoint = wait_until(lambda: active(shop), SOON_S, "a listener")
         listener.end(number)
@@ -99,9 +93,7 @@ def test_a_listener_goes_with_its_terminal(
 
 
 @pytest.mark.slow
-def test_fail_returns_its_status_and_dup_delivers_twice(
-    shop: RealShop, local: LocalReceiver
-) -> None:
+def test_fail_returns_its_status_and_dup_delivers_twice(shop: RealShop, local: LocalReceiver) -> None:
     with listening(shop, "--forward-to", local.url, "--fail", "503,503,200", "--dup") as listener:
         wait_until(lambda: active(shop), SOON_S, "a listener")
         pay(shop)
@@ -117,9 +109,7 @@ def test_fail_returns_its_status_and_dup_delivers_twice(
 
 
 @pytest.mark.slow
-def test_deliveries_made_without_a_listener_arrive_when_one_connects(
-    shop: RealShop, local: LocalReceiver
-) -> None:
+def test_deliveries_made_without_a_listener_arrive_when_one_connects(shop: RealShop, local: LocalReceiver) -> None:
     with listening(shop, "--forward-to", local.url) as listener:
         wait_until(lambda: active(shop), SOON_S, "a listener")
         shop.kill()  # the daemon, while it runs
@@ -143,29 +133,19 @@ def test_deliveries_made_without_a_listener_arrive_when_one_connects(
 @pytest.mark.slow
 def test_a_receiver_that_is_not_there_is_an_attempt_that_failed(shop: RealShop) -> None:
     with socket.socket() as taken:
-        taken.bind(
-            ("127.0.0.1", 0)
-        )  # a closed port that is reserved, so no other program can listen on it
+        taken.bind(("127.0.0.1", 0))  # a closed port that is reserved, so no other program can listen on it
         gone = f"http://127.0.0.1:{taken.getsockname()[1]}/hook"
         with listening(shop, "--forward-to", gone) as listener:
             wait_until(lambda: active(shop), SOON_S, "a listener")
             pay(shop)
             (row,) = listener.attempts(1)
     assert row["error"] == "connection_refused"
-    wait_until(
-        lambda: shop.rows("SELECT 1 FROM attempts WHERE finished_at IS NOT NULL"),
-        SOON_S,
-        "an attempt",
-    )
-    assert shop.rows("SELECT error_code FROM attempts ORDER BY seq LIMIT 1") == [
-        ("connection_refused",)
-    ]
+    wait_until(lambda: shop.rows("SELECT 1 FROM attempts WHERE finished_at IS NOT NULL"), SOON_S, "an attempt")
+    assert shop.rows("SELECT error_code FROM attempts ORDER BY seq LIMIT 1") == [("connection_refused",)]
 
 
 @pytest.mark.slow
-def test_the_printed_curl_command_is_taken_as_genuine(
-    shop: RealShop, local: LocalReceiver, tmp_path: Path
-) -> None:
+def test_the_printed_curl_command_is_taken_as_genuine(shop: RealShop, local: LocalReceiver, tmp_path: Path) -> None:
     secret = tmp_path / "secret"
     with listening(shop, "--forward-to", local.url, "--secret-file", str(secret)) as listener:
         wait_until(lambda: active(shop), SOON_S, "a listener")
@@ -190,12 +170,9 @@ def test_the_printed_curl_command_is_taken_as_genuine(
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("fail", "left"),
-    [("410", ("failed", "http_error")), ("drop", ("retrying", "connection_reset"))],
+    ("fail", "left"), [("410", ("failed", "http_error")), ("drop", ("retrying", "connection_reset"))]
 )
-def test_a_broken_receiver_to_practise_with(
-    shop: RealShop, fail: str, left: tuple[str, str]
-) -> None:
+def test_a_broken_receiver_to_practise_with(shop: RealShop, fail: str, left: tuple[str, str]) -> None:
     done = shop.momo("simulate", "endpoint", "--fail", fail, "--count", "2", "--json")
     assert done.returncode == 0, done.stderr
     assert len(done.stdout.splitlines()) == 2
@@ -220,17 +197,13 @@ def test_a_command_and_a_folder_get_what_is_paid(shop: RealShop, tmp_path: Path)
     tmp_path.chmod(0o700)
     spool, command = tmp_path / "spool", tmp_path / "book"
     spool.mkdir(mode=0o700)
-    command.write_text(
-        f"#!/bin/sh\ntest -e {tmp_path}/ready || exit 75\ncat >> {tmp_path}/booked\n"
-    )
+    command.write_text(f"#!/bin/sh\ntest -e {tmp_path}/ready || exit 75\ncat >> {tmp_path}/booked\n")
     command.chmod(0o700)
     for url in (f"spool:{spool}", f"exec:{command}"):
         done = shop.momo("endpoints", "add", url, "--sandbox", "--json")
         assert done.returncode == 0, done.stdout
     pay(shop)
-    wait_until(
-        lambda: shop.rows("SELECT 1 FROM deliveries WHERE status = 'retrying'"), SOON_S, "a retry"
-    )
+    wait_until(lambda: shop.rows("SELECT 1 FROM deliveries WHERE status = 'retrying'"), SOON_S, "a retry")
     (tmp_path / "ready").touch()
     delivered(shop, 2)
     (file,) = spool.iterdir()

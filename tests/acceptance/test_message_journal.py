@@ -75,9 +75,7 @@ def test_a_restored_shop_has_every_payment_under_its_old_ids(scene: Scene) -> No
     assert books(shop) == before
     (told,) = shop.rows("SELECT data FROM events WHERE type = 'messages.recovered'")
     assert told == ('{"messages":4,"payments":4}',)
-    wait_until(
-        lambda: shop.rows("SELECT 1 FROM notices WHERE kind = 'messages.recovered'"), 30, "a notice"
-    )
+    wait_until(lambda: shop.rows("SELECT 1 FROM notices WHERE kind = 'messages.recovered'"), 30, "a notice")
     shop.stop()
     assert shop.rows("SELECT COUNT(*) FROM messages WHERE recovered = 1") == [(4,)]
     assert len([*journal_of(shop).backward()]) == journaled
@@ -87,9 +85,7 @@ def test_a_restored_shop_has_every_payment_under_its_old_ids(scene: Scene) -> No
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("number", range(share(20, least=2)))
-def test_kills_during_a_restore_and_during_the_replay_lose_nothing(
-    scene: Scene, number: int
-) -> None:
+def test_kills_during_a_restore_and_during_the_replay_lose_nothing(scene: Scene, number: int) -> None:
     rng = random.Random(seed() + number)
     shop, receipts = scene.shop, 40
     work(scene, receipts, backup_after=rng.randrange(receipts // 2))

@@ -123,9 +123,7 @@ def look(shop: Shop, token: str, *flags: str) -> int:
     made = re.search(r"([0-9]+) generated", done.stdout)
     assert made is not None, done.stdout[-2000:]
     left = no_network.refused(shop.folder / "hook")
-    assert not [line for line in left if line.startswith("connect")], (
-        "the guard let an address pass"
-    )
+    assert not [line for line in left if line.startswith("connect")], "the guard let an address pass"
     assert "api.fault" not in shop.real.said()
     return int(made[1])
 

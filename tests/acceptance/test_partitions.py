@@ -64,9 +64,7 @@ IN_SHORT = ("half-closed", "lossy", "only to the hub")
 @pytest.mark.slow
 @pytest.mark.timeout(1_800)
 @pytest.mark.parametrize("engine", ["sqlite", "postgresql"])
-def test_the_branch_works_on_over_any_line_and_all_arrives_once(
-    engine: str, tmp_path: Path
-) -> None:
+def test_the_branch_works_on_over_any_line_and_all_arrives_once(engine: str, tmp_path: Path) -> None:
     url = postgresql.cluster().new_database() if engine == "postgresql" else ""
     rng = random.Random(seed())
     each = share(60)

@@ -25,9 +25,7 @@ def _phone(shop: RealShop, *states: str) -> dict[str, Any]:
 def _read(scene: Scene, receipts: list[Receipt]) -> None:
     def read() -> bool:
         found = scene.shop.rows("SELECT telco_transaction_id FROM payments ORDER BY 1")
-        return (
-            found == [(item.telco_id,) for item in receipts] and not scene.phone.state()["stored"]
-        )
+        return found == [(item.telco_id,) for item in receipts] and not scene.phone.state()["stored"]
 
     wait_until(read, 30, "all receipts are read and the phone is empty")
 
@@ -39,9 +37,7 @@ def test_a_port_that_is_missing_is_named_and_served_when_it_appears(scene: Scene
     assert said["detail"] == (
         f"{scene.phone.link} is not there: the modem is not plugged in, or it has another name now"
     )
-    assert said["next"] == (
-        "Plug it in and wait 30 seconds; `ls /dev/serial/by-id` shows the names."
-    )
+    assert said["next"] == ("Plug it in and wait 30 seconds; `ls /dev/serial/by-id` shows the names.")
     scene.phone.plug()
     assert len(scene.shop.sims()) == 1
 
@@ -69,8 +65,7 @@ def test_a_phone_that_vanishes_and_returns_under_another_name_is_read_on(scene: 
 def test_a_phone_that_hangs_is_given_up_and_read_when_it_wakes(scene: Scene) -> None:
     config = Path(scene.shop.places.config)
     config.write_text(
-        config.read_text(encoding="utf-8")
-        + "[modems]\ncommand_timeout_s = 1\nheartbeat_s = 0.2\npoll_s = 0.5\n",
+        config.read_text(encoding="utf-8") + "[modems]\ncommand_timeout_s = 1\nheartbeat_s = 0.2\npoll_s = 0.5\n",
         encoding="utf-8",
     )
     scene.open_for_business()
@@ -78,9 +73,7 @@ def test_a_phone_that_hangs_is_given_up_and_read_when_it_wakes(scene: Scene) -> 
     before = scene.shop.said().count("modem.closed")
     scene.phone.fault(silent=True)
     scene.phone.deliver(receipts[0].pdus)
-    wait_until(
-        lambda: scene.shop.said().count("modem.closed") > before, 20, "the hung phone was given up"
-    )
+    wait_until(lambda: scene.shop.said().count("modem.closed") > before, 20, "the hung phone was given up")
     scene.phone.fault(silent=False)
     scene.phone.deliver(receipts[1].pdus)
     _read(scene, receipts)
@@ -117,8 +110,7 @@ def test_a_port_without_permission_tells_how_to_get_it(scene: Scene) -> None:
     scene.shop.start(prefix=prefix if os.getuid() == 0 else [])
     said = _phone(scene.shop, "unreachable")
     assert said["detail"] == (
-        f"no permission to open {scene.phone.link}: "
-        "this user is not in the group that may use modems"
+        f"no permission to open {scene.phone.link}: this user is not in the group that may use modems"
     )
     assert said["next"] == "Type `sudo usermod -aG dialout $USER`, then log out and in again."
     tty.chmod(0o600)

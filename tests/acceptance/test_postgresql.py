@@ -74,15 +74,11 @@ def with_key(shop: RealShop, key: str) -> int:
         return refused.code
 
 
-def test_a_payment_takes_the_whole_way_and_the_commands_answer(
-    server: postgresql.Cluster, tmp_path: Path
-) -> None:
+def test_a_payment_takes_the_whole_way_and_the_commands_answer(server: postgresql.Cluster, tmp_path: Path) -> None:
     with (
         Receiver(tmp_path / "receiver") as receiver,
         PhoneProcess(tmp_path / "tty") as phone,
-        RealShop(
-            tmp_path / "shop", phone=phone.link, ca_file=receiver.ca_file, url=server.new_database()
-        ) as shop,
+        RealShop(tmp_path / "shop", phone=phone.link, ca_file=receiver.ca_file, url=server.new_database()) as shop,
     ):
         (receipt,) = mtn_receipts(1, 7, started=utc_now())
         shop.start()
@@ -98,9 +94,7 @@ def test_a_payment_takes_the_whole_way_and_the_commands_answer(
         assert order(shop)
 
         assert not Path(shop.places.database).exists()
-        assert shop.momo("status", "--get", "data.db.server").stdout.startswith(
-            "PostgreSQL, database"
-        )
+        assert shop.momo("status", "--get", "data.db.server").stdout.startswith("PostgreSQL, database")
         for refused in (
             ("backup", "create"),
             ("backup", "list"),
@@ -117,13 +111,7 @@ def test_a_payment_takes_the_whole_way_and_the_commands_answer(
         assert found["db.server"] == "ok"
         assert found["db.durable"] == "fail", "the tests' server runs without fsync"
         assert found["ledger.holds"] == "ok"
-        for command in (
-            ("status",),
-            ("list",),
-            ("payments", "list"),
-            ("transactions", "list"),
-            ("lines",),
-        ):
+        for command in (("status",), ("list",), ("payments", "list"), ("transactions", "list"), ("lines",)):
             assert shop.momo(*command).returncode in (0, 2), command
         shop.stop()
 
@@ -154,9 +142,7 @@ def test_while_the_server_is_away_the_shop_says_why_and_its_messages_wait(
             wait_until(phone.is_empty, HEALED_S, "the phone is read")
         known = {receipt.telco_id for receipt in receipts[:3]}
         wait_until(
-            lambda: (
-                {row[0] for row in shop.rows("SELECT telco_transaction_id FROM payments")} == known
-            ),
+            lambda: {row[0] for row in shop.rows("SELECT telco_transaction_id FROM payments")} == known,
             HEALED_S,
             "each receipt is a payment",
         )
@@ -183,9 +169,7 @@ def two_daemons(server: postgresql.Cluster, folder: Path) -> Iterator[tuple[Real
         yield first, second
 
 
-def test_a_standby_daemon_says_so_and_writes_nothing(
-    server: postgresql.Cluster, tmp_path: Path
-) -> None:
+def test_a_standby_daemon_says_so_and_writes_nothing(server: postgresql.Cluster, tmp_path: Path) -> None:
     with two_daemons(server, tmp_path) as (first, second):
         assert state(second) == "standby"
         why = second.momo("status", "--get", "data.waiting").stdout
@@ -238,10 +222,7 @@ def test_the_standby_takes_over_from_a_writer_that_hangs_and_the_woken_one_is_re
         try:
             acknowledged.append(wait_until(lambda: order(second), HEALED_S, "it takes over"))
             # The first one remembers a key that is revoked while it hangs.
-            assert second.api("DELETE", wire.Path.KEY.format(id=made["data"]["id"]))[0] in (
-                200,
-                204,
-            )
+            assert second.api("DELETE", wire.Path.KEY.format(id=made["data"]["id"]))[0] in (200, 204)
         finally:
             os.kill(first.pid, signal.SIGCONT)
         assert with_key(first, made["key"]) == 503
@@ -256,30 +237,21 @@ def test_the_standby_takes_over_from_a_writer_that_hangs_and_the_woken_one_is_re
         assert len(found) == len(set(found))
 
 
-def test_a_shop_moves_from_its_file_to_a_server_with_every_row(
-    server: postgresql.Cluster, tmp_path: Path
-) -> None:
-    with (
-        PhoneProcess(tmp_path / "tty") as phone,
-        RealShop(tmp_path / "shop", phone=phone.link) as shop,
-    ):
+def test_a_shop_moves_from_its_file_to_a_server_with_every_row(server: postgresql.Cluster, tmp_path: Path) -> None:
+    with PhoneProcess(tmp_path / "tty") as phone, RealShop(tmp_path / "shop", phone=phone.link) as shop:
         url = server.new_database()
         shop.start()
         shop.assign(SHOP_NUMBER)
         for receipt in mtn_receipts(3, 8, started=utc_now()):
             phone.deliver(receipt.pdus)
-        wait_until(
-            lambda: len(shop.rows("SELECT id FROM payments")) == 3, HEALED_S, "all are stored"
-        )
+        wait_until(lambda: len(shop.rows("SELECT id FROM payments")) == 3, HEALED_S, "all are stored")
         made = order(shop)
         assert made is not None
         refused = shop.momo("hub", "init", "--database", url)
         assert "LOCKED" in refused.stderr + refused.stdout, "its daemon runs"
         before = shop.rows("SELECT id, amount_minor, seq FROM payments ORDER BY seq")
 
-        moved = json.loads(shop.momo("hub", "init", "--database", url, "--stop", "--json").stdout)[
-            "data"
-        ]
+        moved = json.loads(shop.momo("hub", "init", "--database", url, "--stop", "--json").stdout)["data"]
         assert (moved["payments"], moved["amount_minor"]) == (3, sum(row[1] for row in before))
         assert Path(moved["kept"]).exists(), "the file stays"
         again = shop.momo("hub", "init", "--database", server.new_database())
@@ -293,11 +265,7 @@ def test_a_shop_moves_from_its_file_to_a_server_with_every_row(
         assert {check["status"] for check in checks} == {"ok"}, checks
         assert shop.momo("tx", "show", made).returncode == 0
         phone.deliver(list(mtn_receipts(4, 8, started=utc_now()))[3].pdus)
-        wait_until(
-            lambda: len(shop.rows("SELECT id FROM payments")) == 4,
-            HEALED_S,
-            "the next one is stored",
-        )
+        wait_until(lambda: len(shop.rows("SELECT id FROM payments")) == 4, HEALED_S, "the next one is stored")
         assert order(shop), "new rows have numbers of their own"
         assert shop.momo("hub", "init", "--yes").returncode == 0
         shop.stop()
@@ -317,7 +285,4 @@ def test_nothing_moves_to_a_database_that_has_a_shop_or_to_no_server(
             assert said.returncode != 0
             assert why in " ".join((said.stderr + said.stdout).split()), said
         assert Path(shop.places.database).exists()
-        assert (
-            json.loads(shop.momo("config", "get", "store.url", "--json").stdout)["data"]["value"]
-            == ""
-        )
+        assert json.loads(shop.momo("config", "get", "store.url", "--json").stdout)["data"]["value"] == ""

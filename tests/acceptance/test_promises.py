@@ -19,9 +19,7 @@ ROUNDS = share(50)
 
 @pytest.mark.slow
 @pytest.mark.timeout(90)
-def test_an_order_that_was_answered_is_there_after_a_kill_and_a_repeat_makes_no_second(
-    shop: RealShop,
-) -> None:
+def test_an_order_that_was_answered_is_there_after_a_kill_and_a_repeat_makes_no_second(shop: RealShop) -> None:
     shop.start()
     client, rng = _Client(shop), random.Random(seed())
     with client:

@@ -32,9 +32,7 @@ def test_the_service_starts_restarts_and_comes_back_under_systemd(tmp_path: Path
         root.run("apt-get install --yes ./momo.deb")
         assert root.run("systemctl is-enabled momo.service", code=1) == "disabled\n"
         (root.folder / "root/password").write_text("correct horse 42\n")
-        root.run(
-            "momo setup --no-input --shop Ama --password-file password --http off --service system"
-        )
+        root.run("momo setup --no-input --shop Ama --password-file password --http off --service system")
         # Type=notify: it is active only after it said so, and says what it does.
         assert root.run("systemctl is-active momo.service") == "active\n"
         assert root.run("systemctl show -P StatusText momo.service") == "serving\n"

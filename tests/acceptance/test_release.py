@@ -23,9 +23,7 @@ pytestmark = [
 LONG = os.environ.get("MOMO_TEST_LONG") == "1"
 
 
-def release(
-    clone: Path, out: Path, umask: int, zone: str, seed: str
-) -> subprocess.CompletedProcess[str]:
+def release(clone: Path, out: Path, umask: int, zone: str, seed: str) -> subprocess.CompletedProcess[str]:
     """Make a release of a clone on a machine with these settings: of one Debian package, with MOMO_TEST_LONG=1 of all four."""
     # The tests have a home of their own; pip's settings are in the real one.
     environ = {**os.environ, "HOME": pwd.getpwuid(os.getuid()).pw_dir}
@@ -49,10 +47,7 @@ def test_two_builds_of_one_commit_are_the_same_to_the_byte(clone: Path, tmp_path
     elsewhere.parent.mkdir(parents=True)
     shutil.copytree(clone, elsewhere, symlinks=True)
     first, second = tmp_path / "first", tmp_path / "second"
-    for done in (
-        release(clone, first, 0o022, "UTC", "1"),
-        release(elsewhere, second, 0o077, "Asia/Tokyo", "2"),
-    ):
+    for done in (release(clone, first, 0o022, "UTC", "1"), release(elsewhere, second, 0o077, "Asia/Tokyo", "2")):
         assert done.returncode == 0, done.stderr
     files = {path.name: path.read_bytes() for path in first.iterdir()}
     assert {path.name: path.read_bytes() for path in second.iterdir()} == files
@@ -61,23 +56,15 @@ def test_two_builds_of_one_commit_are_the_same_to_the_byte(clone: Path, tmp_path
     assert {end for end in ends for name in files if name.endswith(end)} == set(ends)
     assert len(files) == (len(ends) + 3 if LONG else len(ends))
     sums = "".join(
-        f"{hashlib.sha256(data).hexdigest()}  {name}\n"
-        for name, data in sorted(files.items())
-        if name != "SHA256SUMS"
+        f"{hashlib.sha256(data).hexdigest()}  {name}\n" for name, data in sorted(files.items()) if name != "SHA256SUMS"
     )
     assert files["SHA256SUMS"].decode() == sums
 
     (name,) = (name for name in files if name.endswith(".cdx.json"))
     bill = json.loads(files[name])
     listed = {(each["name"], each["version"]) for each in bill["components"]}
-    pinned = set(
-        re.findall(
-            r"^([\w.-]+)==(\S+)", (clone / "requirements/extras.txt").read_text(), re.MULTILINE
-        )
-    )
-    assert pinned - listed == {
-        pin for pin in pinned if pin[0] in {"packaging", "pip", "setuptools"}
-    }
+    pinned = set(re.findall(r"^([\w.-]+)==(\S+)", (clone / "requirements/extras.txt").read_text(), re.MULTILINE))
+    assert pinned - listed == {pin for pin in pinned if pin[0] in {"packaging", "pip", "setuptools"}}
     assert listed <= pinned
     assert all(each["hashes"] for each in bill["components"])
 

@@ -39,10 +39,8 @@ def test_webhooks_go_out_only_after_the_operator_decided(scene: Scene) -> None:
     assert momo(shop, "tx", "cancel", given_up["reference"])["data"]["status"] == "CANCELLED"
     now = utc_now()
     held = mtn(2500, NAME, 90_000, order["svc_code"], "93214500001", sent_at=now)
-    late = mtn(
-        2500, NAME, 92_500, given_up["svc_code"], "93214500002", sent_at=now, concatenation=1
-    )
-    text = f"Money Transfer Deposit received for GHS 700.00 from {NAME} Token: 998469693069 Transaction ID: 93214500003. TRANSACTION FEE IS 0"  # fmt: skip
+    late = mtn(2500, NAME, 92_500, given_up["svc_code"], "93214500002", sent_at=now, concatenation=1)
+    text = f"Money Transfer Deposit received for GHS 700.00 from {NAME} Token: 998469693069 Transaction ID: 93214500003. TRANSACTION FEE IS 0"
     forged = encode_deliver(MTN_SENDER, text, now, smsc=MTN_SMSC, reference=2)
     for pdus in (held.pdus, late.pdus, forged):
         scene.phone.deliver(pdus)
@@ -58,9 +56,7 @@ def test_webhooks_go_out_only_after_the_operator_decided(scene: Scene) -> None:
     wrong, right = shop.home / "wrong", shop.home / "right"
     wrong.write_text("correct horse 43\n")
     right.write_text("correct horse 42\n")
-    refused = momo(
-        shop, "review", "approve", stranger, "--yes", "--password-file", str(wrong), exits=4
-    )
+    refused = momo(shop, "review", "approve", stranger, "--yes", "--password-file", str(wrong), exits=4)
     assert (refused["error"]["code"], refused["attempts_remaining"]) == ("INVALID_PASSWORD", 4)
     shop.kill()
     shop.start()
@@ -87,7 +83,4 @@ def test_webhooks_go_out_only_after_the_operator_decided(scene: Scene) -> None:
         "review.approved",
     ]
     assert momo(shop, "review", "list")["data"] == []
-    assert shop.rows("SELECT standing, COUNT(*) FROM payments GROUP BY standing") == [
-        ("open", 2),
-        ("used", 1),
-    ]
+    assert shop.rows("SELECT standing, COUNT(*) FROM payments GROUP BY standing") == [("open", 2), ("used", 1)]

@@ -61,9 +61,7 @@ def _problems(shop: RealShop) -> list[str]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("other", [False, True], ids=["no key", "another key"])
-def test_a_restore_without_its_key_is_told_and_webhooks_go_when_the_key_is_there(
-    scene: Scene, *, other: bool
-) -> None:
+def test_a_restore_without_its_key_is_told_and_webhooks_go_when_the_key_is_there(scene: Scene, *, other: bool) -> None:
     shop = scene.shop
     scene.open_for_business()
     assert shop.program("backup", "create", "--json").returncode == 0
@@ -143,13 +141,7 @@ def test_the_log_names_no_customer_no_message_and_no_secret(scene: Scene) -> Non
 
 def _keys(shop: RealShop) -> list[str]:
     master = Path(shop.places.master_key).read_text(encoding="ascii").strip()
-    return [
-        shop.keys.api,
-        shop.keys.test_api,
-        shop.keys.webhook_secret,
-        master,
-        base64.b64decode(master).hex(),
-    ]
+    return [shop.keys.api, shop.keys.test_api, shop.keys.webhook_secret, master, base64.b64decode(master).hex()]
 
 
 def _knock(shop: RealShop, secret: str) -> None:

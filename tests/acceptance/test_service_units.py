@@ -55,7 +55,7 @@ def unit_of(shop: RealShop) -> str:
     environment = {"MOMO_HOME": str(shop.home)}
     made = manager.user_service(manager.UnitValues(str(shop.home), environment), "/x")
     # Only these flags are the test's: no port and no modem of the machine.
-    return made.text.replace("run --supervised", f"run --supervised --http off --modem {shop.home}/no-phone")  # fmt: skip
+    return made.text.replace("run --supervised", f"run --supervised --http off --modem {shop.home}/no-phone")
 
 
 Serve = Callable[..., ServiceManager]
@@ -68,9 +68,7 @@ def shop(tmp_path: Path, fresh: RealShop) -> Iterator[RealShop]:
 
 
 @contextmanager
-def served(
-    shop: RealShop, tmp_path: Path, unit: str = "", **dropin: str
-) -> Iterator[ServiceManager]:
+def served(shop: RealShop, tmp_path: Path, unit: str = "", **dropin: str) -> Iterator[ServiceManager]:
     folder = tmp_path / "manager"
     folder.mkdir(exist_ok=True)
     with ServiceManager(
@@ -89,9 +87,7 @@ def is_active(manager: ServiceManager, starts: int = 1) -> None:
     wait_until(look, 30, f"active after start {starts}: {manager.said()}")
 
 
-def test_a_killed_daemon_is_started_again_and_a_stopped_one_is_not(
-    shop: RealShop, tmp_path: Path
-) -> None:
+def test_a_killed_daemon_is_started_again_and_a_stopped_one_is_not(shop: RealShop, tmp_path: Path) -> None:
     with served(shop, tmp_path) as manager:
         is_active(manager)
         os.kill(manager.pid, signal.SIGKILL)
@@ -105,9 +101,7 @@ def test_a_killed_daemon_is_started_again_and_a_stopped_one_is_not(
         assert "STOPPING=1" in manager.heard
 
 
-def test_a_daemon_that_hangs_is_aborted_with_its_stacks_and_started_again(
-    shop: RealShop, tmp_path: Path
-) -> None:
+def test_a_daemon_that_hangs_is_aborted_with_its_stacks_and_started_again(shop: RealShop, tmp_path: Path) -> None:
     program = tmp_path / "hangs.py"
     program.write_text(HANGS)
     unit = re.sub(
@@ -122,9 +116,7 @@ def test_a_daemon_that_hangs_is_aborted_with_its_stacks_and_started_again(
         assert shop.api("GET", "/healthz")[0] == 200
 
 
-@pytest.mark.parametrize(
-    ("settings", "code"), [("[http]\nbnid = 1\n", 78), (None, 78)], ids=["settings", "not set up"]
-)
+@pytest.mark.parametrize(("settings", "code"), [("[http]\nbnid = 1\n", 78), (None, 78)], ids=["settings", "not set up"])
 def test_what_only_a_person_can_end_is_not_restarted(
     shop: RealShop, tmp_path: Path, settings: str | None, code: int
 ) -> None:
@@ -154,9 +146,7 @@ def test_wrong_usage_is_not_restarted(shop: RealShop, tmp_path: Path) -> None:
         assert manager.exits == [2]
 
 
-def test_a_shop_that_another_daemon_holds_is_served_when_that_one_has_ended(
-    shop: RealShop, tmp_path: Path
-) -> None:
+def test_a_shop_that_another_daemon_holds_is_served_when_that_one_has_ended(shop: RealShop, tmp_path: Path) -> None:
     shop.start(http="off", arguments=["--modem", str(shop.home / "no-phone")])
     with served(shop, tmp_path) as manager:
         wait_until(lambda: len(manager.exits) >= 3, 60, "three starts in vain")
@@ -173,16 +163,12 @@ def test_the_start_limit_of_the_stand_in_is_that_of_systemd(shop: RealShop, tmp_
     assert "StartLimitIntervalSec=0" in unit_of(shop)
 
 
-def test_a_start_that_needs_longer_and_says_so_is_waited_for(
-    shop: RealShop, tmp_path: Path
-) -> None:
+def test_a_start_that_needs_longer_and_says_so_is_waited_for(shop: RealShop, tmp_path: Path) -> None:
     unit = "[Service]\nType=notify\nExecStart={} -c {} {}\n"
     program = tmp_path / "slow.py"
     program.write_text(SLOW)
     for extensions in (4, 0):
-        text = unit.format(
-            sys.executable, f"'import runpy; runpy.run_path(\"{program}\")'", extensions
-        )
+        text = unit.format(sys.executable, f"'import runpy; runpy.run_path(\"{program}\")'", extensions)
         with served(shop, tmp_path, text, TimeoutStartSec="1s", WatchdogSec="0") as manager:
             state = "active" if extensions else "failed"
             wait_until(lambda: manager.state == state, 20, state)  # noqa: B023 -- used at once
@@ -197,7 +183,7 @@ def test_time_spans_are_read_as_systemd_reads_them() -> None:
 def has_systemd() -> bool:
     if shutil.which("systemctl") is None or "XDG_RUNTIME_DIR" not in os.environ:
         return False
-    asked = subprocess.run(["systemctl", "--user", "is-system-running"], capture_output=True, text=True, check=False)  # fmt: skip
+    asked = subprocess.run(["systemctl", "--user", "is-system-running"], capture_output=True, text=True, check=False)
     return asked.stdout.strip() in ("running", "degraded")
 
 
@@ -209,7 +195,7 @@ def test_real_systemd_starts_it_and_starts_it_again_after_a_kill(shop: RealShop)
     file.write_text(unit_of(shop))
 
     def control(*words: str) -> str:
-        done = subprocess.run(["systemctl", "--user", *words], capture_output=True, text=True, timeout=100, check=False)  # fmt: skip
+        done = subprocess.run(["systemctl", "--user", *words], capture_output=True, text=True, timeout=100, check=False)
         return done.stdout.strip()
 
     def main() -> int:
@@ -222,7 +208,7 @@ def test_real_systemd_starts_it_and_starts_it_again_after_a_kill(shop: RealShop)
         first = main()
         os.kill(first, signal.SIGKILL)
         pause(1)
-        wait_until(lambda: control("is-active", name) == "active" and main() not in (0, first), 60, "again")  # fmt: skip
+        wait_until(lambda: control("is-active", name) == "active" and main() not in (0, first), 60, "again")
     finally:
         control("stop", name)
         file.unlink()

@@ -74,9 +74,7 @@ def momo(environ: dict[str, str], *words: str) -> Any:
     return done.returncode, json.loads(done.stdout)
 
 
-def test_a_person_gets_from_a_locked_modem_to_the_first_payment_and_is_asked_nothing_twice(
-    tmp_path: Path,
-) -> None:
+def test_a_person_gets_from_a_locked_modem_to_the_first_payment_and_is_asked_nothing_twice(tmp_path: Path) -> None:
     clean = {key: value for key, value in os.environ.items() if not key.startswith("MOMO_")}
     environ = {**clean, "MOMO_HOME": str(tmp_path / "shop"), "HOME": str(tmp_path)}
     stick = tmp_path / "stick"
@@ -99,9 +97,7 @@ def test_a_person_gets_from_a_locked_modem_to_the_first_payment_and_is_asked_not
             ama.reads("created, paid and matched")
             ama.reads("to 024 412 4567, without a code")
             odd = re.findall(r"send exactly GHS (\d)\.(\d\d) to", ama.shown)[-1]
-            paid = mtn(
-                int("".join(odd)), "KOFI BADU", 15_010, "1", "93214500001", sent_at=utc_now()
-            )
+            paid = mtn(int("".join(odd)), "KOFI BADU", 15_010, "1", "93214500001", sent_at=utc_now())
             phone.deliver(paid.pdus)
             ama.reads("The test payment came")
             ama.is_asked("URL that gets a webhook", "")
@@ -132,18 +128,14 @@ def test_a_person_gets_from_a_locked_modem_to_the_first_payment_and_is_asked_not
             momo(environ, "daemon", "stop")
 
 
-def test_setup_that_is_killed_before_it_shows_its_keys_shows_others_the_next_time(
-    tmp_path: Path,
-) -> None:
+def test_setup_that_is_killed_before_it_shows_its_keys_shows_others_the_next_time(tmp_path: Path) -> None:
     environ = {**os.environ, "MOMO_HOME": str(tmp_path / "shop"), "HOME": str(tmp_path)}
     (tmp_path / "password").write_text(PASSWORD)
     flags = ("--shop", "Ama", "--password-file", str(tmp_path / "password"), "--json")
 
     def run(program: str, *words: str) -> Any:
         argv = [sys.executable, "-m", program, "setup", *words]
-        done = subprocess.run(
-            argv, cwd=ROOT, env=environ, capture_output=True, text=True, check=False
-        )
+        done = subprocess.run(argv, cwd=ROOT, env=environ, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr
         return json.loads(done.stdout)["data"]
 

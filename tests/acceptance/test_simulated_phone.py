@@ -58,9 +58,7 @@ def test_a_made_up_payment_takes_the_way_through_the_phone(shop: RealShop, netwo
 
 
 @pytest.mark.slow
-def test_each_phone_has_a_number_so_that_an_endpoint_of_the_sandbox_can_be_made(
-    shop: RealShop,
-) -> None:
+def test_each_phone_has_a_number_so_that_an_endpoint_of_the_sandbox_can_be_made(shop: RealShop) -> None:
     begin(shop)
     made = said(shop, "endpoints", "add", "https://localhost/hook", "--sandbox")
     assert made["is_sandbox"] is True
@@ -71,9 +69,7 @@ def test_each_phone_has_a_number_so_that_an_endpoint_of_the_sandbox_can_be_made(
 @pytest.mark.slow
 def test_many_at_once_are_each_answered_with_their_own_message(shop: RealShop) -> None:
     begin(shop)
-    rows = shop.momo(
-        "simulate", "payment", "--amount", "5", "--count", "5", "--rate", "50/s", "--json"
-    )
+    rows = shop.momo("simulate", "payment", "--amount", "5", "--count", "5", "--rate", "50/s", "--json")
     assert rows.returncode == 0, rows.stdout + rows.stderr
     assert counts(shop, "payments", "messages") == {"payments": 5, "messages": 5}
     keyed = ("api", "POST", "/v1/test/payments", "-d", '{"amount":"5.00"}', "-H", "Svc-Mode: test")

@@ -22,10 +22,9 @@ def busy(tmp_path: Path) -> Iterator[Scene]:
         Receiver(tmp_path / "receiver") as receiver,
         PhoneProcess(tmp_path / "tty") as phone,
         RealShop(
-            tmp_path / "shop", phone=phone.link, ca_file=receiver.ca_file, short_schedule=True,
-            settings=SETTINGS,
+            tmp_path / "shop", phone=phone.link, ca_file=receiver.ca_file, short_schedule=True, settings=SETTINGS
         ) as shop,
-    ):  # fmt: skip
+    ):
         yield Scene(shop, phone, receiver)
 
 

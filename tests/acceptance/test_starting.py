@@ -38,8 +38,7 @@ def test_a_second_daemon_is_refused_at_once(shop: RealShop, tmp_path: Path) -> N
         pytest.fail(f"refused after {took_s} s; the program needs {needed_s} s")
     assert second.returncode == 75
     assert second.stderr == (
-        f"error: process {shop.pid} already runs this shop ({shop.places.lock})  [LOCKED]\n"
-        "next:  momo daemon status\n"
+        f"error: process {shop.pid} already runs this shop ({shop.places.lock})  [LOCKED]\nnext:  momo daemon status\n"
     )
     assert shop.program("setup", "--shop", "Another").returncode == 75
     # The first one continues.
@@ -49,17 +48,12 @@ def test_a_second_daemon_is_refused_at_once(shop: RealShop, tmp_path: Path) -> N
 
 def test_a_shop_that_was_not_set_up_says_so(tmp_path: Path) -> None:
     done = _run(tmp_path / "empty")
-    assert (done.returncode, done.stderr) == (
-        78,
-        "error: there is no shop here yet  [NOT_SET_UP]\nnext:  momo setup\n",
-    )
+    assert (done.returncode, done.stderr) == (78, "error: there is no shop here yet  [NOT_SET_UP]\nnext:  momo setup\n")
     # An empty database would look like a shop with a stopped daemon.
     assert not (tmp_path / "empty" / "momo.db").exists()
 
 
-def test_a_taken_port_and_files_that_are_not_there_yet_do_not_stop_the_intake(
-    shop: RealShop, tmp_path: Path
-) -> None:
+def test_a_taken_port_and_files_that_are_not_there_yet_do_not_stop_the_intake(shop: RealShop, tmp_path: Path) -> None:
     missing = tmp_path / "disk" / "ca.pem"
     shop.write_settings({"webhooks": {"ca_file": str(missing)}, "hub": {"ca_file": str(missing)}})
     with socket.socket() as taken:
@@ -83,9 +77,7 @@ def test_a_taken_port_and_files_that_are_not_there_yet_do_not_stop_the_intake(
     ("text", "said"),
     [
         pytest.param("[modems]\npoll_s = = 3\n", "line 2: not valid TOML", id="no TOML"),
-        pytest.param(
-            "[modems]\n\npol_s = 3\n", "line 3: unknown key pol_s; did you mean poll_s?", id="typo"
-        ),
+        pytest.param("[modems]\n\npol_s = 3\n", "line 3: unknown key pol_s; did you mean poll_s?", id="typo"),
     ],
 )
 def test_bad_settings_are_named_by_line(shop: RealShop, text: str, said: str) -> None:
@@ -109,9 +101,7 @@ def test_setup_refuses_a_damaged_database_and_leaves_it_as_it_is(shop: RealShop)
 
 
 @pytest.mark.slow
-def test_with_a_file_that_is_no_database_the_daemon_starts_says_so_and_leaves_it(
-    shop: RealShop,
-) -> None:
+def test_with_a_file_that_is_no_database_the_daemon_starts_says_so_and_leaves_it(shop: RealShop) -> None:
     database = Path(shop.places.database)
     broken = b"no database" + database.read_bytes()[11:]
     database.write_bytes(broken)
@@ -160,12 +150,7 @@ def test_a_shop_whose_database_was_removed_is_not_taken_for_a_new_one(shop: Real
 @pytest.mark.parametrize(
     ("change", "said", "code", "then"),
     [
-        (
-            "PRAGMA user_version = 900",
-            "the database has schema 900",
-            "DATABASE_NEWER",
-            "momo --version",
-        ),
+        ("PRAGMA user_version = 900", "the database has schema 900", "DATABASE_NEWER", "momo --version"),
         (
             "UPDATE schema_migrations SET name = 'foundations'",
             "made by a pre-release of momo, which this version cannot read",
@@ -208,11 +193,7 @@ def test_without_assertions_it_does_not_run(shop: RealShop) -> None:
         [sys.executable, "-O", "-m", "daemon", "run"],
         cwd=ROOT, env=shop.environ, capture_output=True, text=True, timeout=30, check=False,
     )  # fmt: skip
-    assert (done.returncode, done.stdout, done.stderr) == (
-        2,
-        "",
-        "error: python -O is not supported\n",
-    )
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", "error: python -O is not supported\n")
 
 
 @pytest.mark.slow
@@ -222,9 +203,7 @@ def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
     home = tmp_path / "file" / "shop"
     done = _run(home, "setup", "--shop", "Ama", "--password-file", str(tmp_path / "password"))
     assert done.returncode == 1
-    assert f"error: the shop's folder cannot be used: [Errno 20] Not a directory: '{home}'" in (
-        done.stderr
-    )
+    assert f"error: the shop's folder cannot be used: [Errno 20] Not a directory: '{home}'" in (done.stderr)
     assert done.stderr.endswith("[UNAVAILABLE]\nnext:  momo doctor disk permissions\n")
 
 

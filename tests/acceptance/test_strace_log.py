@@ -2,11 +2,7 @@
 
 import pytest
 
-from tests.acceptance.strace_log import (
-    announced_too_early,
-    calls,
-    committed_at,
-)
+from tests.acceptance.strace_log import announced_too_early, calls, committed_at
 
 WAL = "/shop/momo.db-wal"
 PDU = b"0791332204000099"
@@ -56,10 +52,7 @@ def test_a_delete_after_the_sync_is_proven() -> None:
         pytest.param((STORED[:2], STORED[2:3], SYNC, DELETE), id="the last page is missing"),
         pytest.param((_frame(PDU, last=False), SYNC, DELETE), id="no commit"),
         pytest.param((STORED, ["11 fdatasync(6</shop/momo.db>) = 0"], DELETE), id="another file"),
-        pytest.param(
-            (STORED, [f"11 fdatasync(5<{WAL}>) = -1 EIO (Input/output error)"], DELETE),
-            id="the sync failed",
-        ),
+        pytest.param((STORED, [f"11 fdatasync(5<{WAL}>) = -1 EIO (Input/output error)"], DELETE), id="the sync failed"),
         pytest.param((STORED, SYNC_BEGINS, DELETE), id="the sync never came back"),
     ],
 )
@@ -92,7 +85,7 @@ def test_a_server_that_says_commit_after_the_sync_is_proven() -> None:
         pytest.param((SENT, SERVER_LOGS, SERVER_SYNC, SERVER_LOGS, SERVER_SAYS), id="the last write has no sync"),
         pytest.param((SENT, SERVER_SYNC, SERVER_SAYS), id="the text is not in the log"),
     ],
-)  # fmt: skip
+)
 def test_a_server_that_says_commit_too_early_is_found(lines: tuple[list[str], ...]) -> None:
     with pytest.raises(AssertionError):
         _committed(*lines)

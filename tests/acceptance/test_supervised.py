@@ -73,9 +73,7 @@ def supervised(shop: RealShop, systemd: Systemd) -> None:
     shop.environ |= {"NOTIFY_SOCKET": str(systemd.address), "WATCHDOG_USEC": "1000000"}
 
 
-def test_systemd_hears_ready_pings_and_the_end_and_abort_leaves_the_stacks(
-    tmp_path: Path, systemd: Systemd
-) -> None:
+def test_systemd_hears_ready_pings_and_the_end_and_abort_leaves_the_stacks(tmp_path: Path, systemd: Systemd) -> None:
     with RealShop(tmp_path / "shop") as shop:
         supervised(shop, systemd)
         shop.start(http="off", arguments=["--supervised"])
@@ -107,9 +105,7 @@ def test_a_worker_that_hangs_stops_the_pings_is_named_and_a_new_start_serves_aga
         wait_until(lambda: systemd.hears(f"STATUS=hangs: {name}"), 20, "the hang")
         systemd.heard.clear()
         hangs = f"STATUS=hangs: {name}"
-        wait_until(
-            lambda: systemd.hears(hangs) and systemd.heard.count(hangs) > 3, 20, "some looks"
-        )
+        wait_until(lambda: systemd.hears(hangs) and systemd.heard.count(hangs) > 3, 20, "some looks")
         assert "WATCHDOG=1" not in systemd.heard
         assert shop.api("GET", "/healthz")[0] == 503
         hung = [line for line in shop.said_now().splitlines() if "daemon.hung" in line]
@@ -123,9 +119,7 @@ def test_a_worker_that_hangs_stops_the_pings_is_named_and_a_new_start_serves_aga
         wait_until(lambda: shop.rows("SELECT COUNT(*) FROM payments") == [(1,)], 20, "it is read")
 
 
-def test_a_daemon_that_does_nothing_at_all_any_more_is_silent(
-    tmp_path: Path, systemd: Systemd
-) -> None:
+def test_a_daemon_that_does_nothing_at_all_any_more_is_silent(tmp_path: Path, systemd: Systemd) -> None:
     with RealShop(tmp_path / "shop") as shop:
         supervised(shop, systemd)
         shop.spawn(prefix=[sys.executable, "-c", STUCK, "all of them"], arguments=["--supervised"])

@@ -23,11 +23,7 @@ def settle(shop: RealShop, **sms: object) -> None:
         {
             "transactions": {"code_sms_at": "request"},
             "limits": {"sms_per_number_hour": 0},
-            "sms": {
-                "code_text": "{amount} to {number} ({account}): {steps}, {code}. "
-                + "Thank you! " * 25
-            }
-            | sms,
+            "sms": {"code_text": "{amount} to {number} ({account}): {steps}, {code}. " + "Thank you! " * 25} | sms,
         }
     )
 
@@ -49,16 +45,12 @@ def test_the_payer_gets_the_code_and_a_receipt_and_the_journal_tells(scene: Scen
     [receipt] = mtn_receipts(1, 7, started=utc_now(), references=[made["svc_code"]])
     wait_until(lambda: sent_parts(scene.phone) or None, 20, "the SMS with the code")
     scene.phone.deliver(receipt.pdus)
-    both = wait_until(
-        lambda: found if len(found := sent_parts(scene.phone)) == 2 else None, 20, "the receipt"
-    )
+    both = wait_until(lambda: found if len(found := sent_parts(scene.phone)) == 2 else None, 20, "the receipt")
     assert [number for number, _part, _text in both] == ["+233244123456"] * 2
     assert made["svc_code"] in both[0][2]
     assert made["svc_code"] in both[1][2]
     events = wait_until(
-        lambda: found if "receipt was sent" in (found := _events(scene, made)) else None,
-        20,
-        "the journal",
+        lambda: found if "receipt was sent" in (found := _events(scene, made)) else None, 20, "the journal"
     )
     assert "The SMS with the payment code is queued." in events
     assert "The SMS with the payment code was sent." in events
@@ -94,11 +86,7 @@ def _run(scene: Scene, *, kills: int, requests: int) -> None:
         scene.shop.start()
         wait_until(lambda: _line_is_ready(scene.shop) or None, 30, "the line to be ready again")
     scene.phone.ask("latency", latency_s=0)
-    rows = wait_until(
-        lambda: _rested(scene.shop),
-        60,
-        "every SMS to come to its end",
-    )
+    rows = wait_until(lambda: _rested(scene.shop), 60, "every SMS to come to its end")
     scene.shop.stop()
     parts = Counter(sent_parts(scene.phone))
     assert len(rows) == promised
@@ -127,7 +115,5 @@ def _rested(shop: RealShop) -> list[tuple[str, str, int]] | None:
 def _rows(shop: RealShop) -> list[tuple[str, str, int]]:
     return [
         (str(number), str(status), int(parts))
-        for number, status, parts in shop.rows(
-            "SELECT number, status, parts_sent FROM sms_outbox ORDER BY seq"
-        )
+        for number, status, parts in shop.rows("SELECT number, status, parts_sent FROM sms_outbox ORDER BY seq")
     ]

@@ -35,7 +35,7 @@ class Command:
     """A running `momo` command."""
 
     def __init__(self, shop: RealShop, folder: Path, *words: str, impatient: bool = False) -> None:
-        self._out, self._err = folder / f"{words[0]}-{words[1]}.out", folder / f"{words[0]}-{words[1]}.err"  # fmt: skip
+        self._out, self._err = folder / f"{words[0]}-{words[1]}.out", folder / f"{words[0]}-{words[1]}.err"
         program = ["-c", IMPATIENT] if impatient else ["-m", "momo_cli"]
         with self._out.open("w") as out, self._err.open("w") as err:
             self.process = subprocess.Popen(
@@ -56,9 +56,7 @@ class Command:
 
 
 @contextmanager
-def running(
-    shop: RealShop, folder: Path, *words: str, impatient: bool = False
-) -> Iterator[Command]:
+def running(shop: RealShop, folder: Path, *words: str, impatient: bool = False) -> Iterator[Command]:
     command = Command(shop, folder, *words, impatient=impatient)
     try:
         yield command
@@ -133,7 +131,7 @@ def test_every_wait_goes_on_after_a_restart_and_gets_its_payment(
             wait_until(lambda c=command: c.err.count(BACK) == 1, SOON_S, "it is back")  # type: ignore[misc]
             assert command.err.count(RESTARTING) == 1
             assert command.process.poll() is None
-        verified = [row["data"]["reference"] for row in watch.lines if row["event"] == "transaction.verified"]  # fmt: skip
+        verified = [row["data"]["reference"] for row in watch.lines if row["event"] == "transaction.verified"]
         assert sorted(verified) == sorted([reference, init.lines[0]["data"]["reference"]])
     kinds = sorted((row["event"], row["payload"]["data"]["reference"]) for row in listen.lines)
     assert len(set(kinds)) == 4, kinds
@@ -141,9 +139,7 @@ def test_every_wait_goes_on_after_a_restart_and_gets_its_payment(
     assert shop.rows("SELECT COUNT(*) FROM transactions")[0] == (2,)
 
 
-def test_a_daemon_that_stays_away_ends_each_wait_with_the_command_to_go_on(
-    shop: RealShop, tmp_path: Path
-) -> None:
+def test_a_daemon_that_stays_away_ends_each_wait_with_the_command_to_go_on(shop: RealShop, tmp_path: Path) -> None:
     reference, _ = order(shop)
     receiver = LocalReceiver()
     with ExitStack() as stack:
@@ -173,9 +169,7 @@ def test_a_daemon_that_stays_away_ends_each_wait_with_the_command_to_go_on(
     assert f"momo listen --forward-to '{receiver.url}' --endpoint {endpoint}" in listen.err
 
 
-def test_the_time_limit_of_a_wait_holds_while_the_daemon_is_away(
-    shop: RealShop, tmp_path: Path
-) -> None:
+def test_the_time_limit_of_a_wait_holds_while_the_daemon_is_away(shop: RealShop, tmp_path: Path) -> None:
     reference, _ = order(shop)
     begun = time.monotonic_ns()
     with running(shop, tmp_path, "tx", "wait", reference, "--timeout", "8s", "--json") as wait:

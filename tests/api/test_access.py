@@ -43,10 +43,7 @@ OF_THE_INTERFACE = {
     ("POST", "/v1/payment-methods"): NUMBERS,
     ("PATCH", "/v1/payment-methods/{id}"): NUMBERS,
     ("POST", "/v1/payment-methods/{id}/claim-unplaced"): NUMBERS,
-    ("POST", "/v1/transactions/initialize"): (
-        Scope.TRANSACTIONS_INITIALIZE,
-        Scope.TRANSACTIONS_WRITE,
-    ),
+    ("POST", "/v1/transactions/initialize"): (Scope.TRANSACTIONS_INITIALIZE, Scope.TRANSACTIONS_WRITE),
     ("POST", "/v1/transactions/{reference}/reconcile"): WRITE,
     ("GET", "/v1/transactions"): READ,
     ("GET", "/v1/transactions/{reference}"): READ,
@@ -126,9 +123,7 @@ async def test_an_operation_of_the_interface_takes_each_of_its_scopes_and_no_oth
         assert await call(client, *operation) not in REFUSALS
     stranger = Scope.TRANSACTIONS_READ if scopes != READ else Scope.WEBHOOKS_MANAGE
     client = await api.client(await api.key(Mode.LIVE, stranger))
-    assert await call(client, *operation) == (
-        (403, "INSUFFICIENT_SCOPE") if scopes else (403, "SESSION_REQUIRED")
-    )
+    assert await call(client, *operation) == ((403, "INSUFFICIENT_SCOPE") if scopes else (403, "SESSION_REQUIRED"))
 
 
 async def test_every_operation_is_in_the_table_of_scopes(api: FakeApi) -> None:
@@ -148,11 +143,7 @@ async def test_only_reading_is_possible_while_open_collections_are_off(tmp_path:
 
 async def test_a_session_is_accepted_wherever_a_key_is(api: FakeApi) -> None:
     client = await session(api)
-    found = {
-        (method, path): await call(client, method, path)
-        for method, path, scopes in served(api)
-        if scopes
-    }
+    found = {(method, path): await call(client, method, path) for method, path, scopes in served(api) if scopes}
     assert len(found) > len(OF_THE_INTERFACE)
     assert {key: said for key, said in found.items() if said[0] in (401, 403)} == {}
 
@@ -171,11 +162,7 @@ async def test_every_answer_to_a_key_says_how_much_is_left(tmp_path: Path) -> No
     async with running(tmp_path, config) as api:
         client = await api.client(await api.key())
         first = await client.get(LIST)
-        assert [first.headers[f"ratelimit-{name}"] for name in ("limit", "remaining", "reset")] == [
-            "60",
-            "1",
-            "1",
-        ]
+        assert [first.headers[f"ratelimit-{name}"] for name in ("limit", "remaining", "reset")] == ["60", "1", "1"]
         refusal = await client.get("/v1/transactions/by-svc/ZZZZZZ")
         assert (refusal.status_code, refusal.headers["ratelimit-remaining"]) == (404, "0")
         limited = await client.get(LIST)

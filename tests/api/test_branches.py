@@ -68,10 +68,7 @@ async def test_an_invitation_works_once(hub: FakeApi) -> None:
     hub.shop.clock.advance(1)
     late = await invited(hub, "tamale")
     hub.shop.clock.advance(15 * 60)
-    assert refused(await hub.live.post(wire.Path.BRANCH_JOIN, json={"word": late})) == (
-        403,
-        "INVITATION_INVALID",
-    )
+    assert refused(await hub.live.post(wire.Path.BRANCH_JOIN, json={"word": late})) == (403, "INVITATION_INVALID")
 
 
 async def test_a_stolen_key_ends_with_an_invitation_that_distrusts_it(hub: FakeApi) -> None:
@@ -163,9 +160,7 @@ async def test_a_request_that_is_not_one_is_refused(hub: FakeApi, changed: dict[
         ({"now": "noon"}, "now"),
     ],
 )
-async def test_the_wrong_member_of_a_request_is_named(
-    hub: FakeApi, changed: dict[str, Any], field: str
-) -> None:
+async def test_the_wrong_member_of_a_request_is_named(hub: FakeApi, changed: dict[str, Any], field: str) -> None:
     client = await hub.client(await key_of(hub))
     answer = await client.post(SYNC, json=EMPTY | changed)
     assert [one["field"] for one in answer.json()["error"]["details"]] == [field]
@@ -186,19 +181,10 @@ async def test_a_request_may_be_gzipped_and_is_limited_in_size(hub: FakeApi) -> 
     good = gzip.compress(json.dumps(EMPTY).encode())
     assert (await client.post(SYNC, content=good, headers=zipped)).status_code == 200
     bomb = gzip.compress(b" " * (8 * BYTES_MAX))
-    assert refused(await client.post(SYNC, content=bomb, headers=zipped)) == (
-        413,
-        "PAYLOAD_TOO_LARGE",
-    )
-    assert refused(await client.post(SYNC, content=good[:-9], headers=zipped)) == (
-        400,
-        "INVALID_JSON",
-    )
+    assert refused(await client.post(SYNC, content=bomb, headers=zipped)) == (413, "PAYLOAD_TOO_LARGE")
+    assert refused(await client.post(SYNC, content=good[:-9], headers=zipped)) == (400, "INVALID_JSON")
     other = zipped | {"Content-Encoding": "br"}
-    assert refused(await client.post(SYNC, content=good, headers=other)) == (
-        415,
-        "UNSUPPORTED_MEDIA_TYPE",
-    )
+    assert refused(await client.post(SYNC, content=good, headers=other)) == (415, "UNSUPPORTED_MEDIA_TYPE")
 
 
 async def test_a_shop_is_alone_a_hub_or_a_branch(api: FakeApi, hub: FakeApi) -> None:
@@ -210,10 +196,7 @@ async def test_a_shop_is_alone_a_hub_or_a_branch(api: FakeApi, hub: FakeApi) -> 
     assert refused(answer) == (502, "HUB_REFUSED")
     assert answer.json()["error"]["answered"] is False
     plain = {"url": "http://hub.example", "word": "x"}
-    assert refused(await local.post(wire.Path.LOCAL_BRANCH, json=plain)) == (
-        422,
-        "VALIDATION_ERROR",
-    )
+    assert refused(await local.post(wire.Path.LOCAL_BRANCH, json=plain)) == (422, "VALIDATION_ERROR")
     joining = {"url": hub.base_url, "word": await invited(hub)}
     tried = await local.post(wire.Path.LOCAL_BRANCH, json=joining | {"dry_run": True})
     assert tried.json()["data"]["joined"] is False

@@ -63,10 +63,7 @@ async def test_a_dry_run_says_what_would_be_claimed_and_changes_nothing(api: Fak
     body = (await api.live.post(CLAIM, json={"dry_run": True})).json()
     assert (body["claimed"], body["dry_run"]) == (2, True)
     assert body["amounts"] == [{"currency": "GHS", "amount": "50.00"}]
-    assert [row["telco_transaction_id"] for row in body["payments"]] == [
-        "93214500002",
-        "93214500003",
-    ]
+    assert [row["telco_transaction_id"] for row in body["payments"]] == ["93214500002", "93214500003"]
     assert body["payments"][0] == {
         "telco_transaction_id": "93214500002",
         "amount": "25.00",
@@ -80,18 +77,14 @@ async def test_a_dry_run_says_what_would_be_claimed_and_changes_nothing(api: Fak
 
 async def test_who_may_not_read_payments_learns_their_number_only(api: FakeApi) -> None:
     await shop_with_two_unplaced(api)
-    made = await api.local.post(
-        "/v1/keys", json={"name": "till", "scopes": ["payment_methods:manage"]}
-    )
+    made = await api.local.post("/v1/keys", json={"name": "till", "scopes": ["payment_methods:manage"]})
     bearer = {"Authorization": f"Bearer {made.json()['key']}"}
     body = (await api.live.post(CLAIM, headers=bearer, json={"dry_run": True})).json()
     assert set(body) == {"success", "claimed", "dry_run", "from", "to"}
     assert body["claimed"] == 2
 
 
-async def test_a_claim_that_is_repeated_after_a_lost_answer_says_again_what_was_claimed(
-    api: FakeApi,
-) -> None:
+async def test_a_claim_that_is_repeated_after_a_lost_answer_says_again_what_was_claimed(api: FakeApi) -> None:
     await shop_with_two_unplaced(api)
     key = {"Idempotency-Key": "monday"}
     first = await api.live.post(CLAIM, headers=key)

@@ -18,9 +18,7 @@ async def read_one(reader: asyncio.StreamReader) -> tuple[bytes, bytes]:
     """Read one answer of a connection that stays open: status line and body."""
     async with asyncio.timeout(10):
         head = await reader.readuntil(b"\r\n\r\n")
-        fields = dict(
-            line.lower().split(b": ", 1) for line in head.split(b"\r\n")[1:] if b": " in line
-        )
+        fields = dict(line.lower().split(b": ", 1) for line in head.split(b"\r\n")[1:] if b": " in line)
         body = await reader.readexactly(int(fields[b"content-length"]))
     return head.partition(b"\r\n")[0], body
 
@@ -51,9 +49,7 @@ async def answer_by(api: FakeApi, way: str, request: bytes) -> tuple[int, dict[s
         b"GET / HTTP/1.1\r\nHost: localhost\r\nContent-Length: x\r\n\r\n",
     ],
 )
-async def test_what_is_not_http_is_400_in_our_envelope(
-    api: FakeApi, way: str, nonsense: bytes
-) -> None:
+async def test_what_is_not_http_is_400_in_our_envelope(api: FakeApi, way: str, nonsense: bytes) -> None:
     status, body = await answer_by(api, way, nonsense)
     assert (status, body["error"]["code"]) == (400, "MALFORMED_REQUEST")
     assert body["success"] is False
@@ -135,9 +131,7 @@ async def test_a_slow_body_is_let_go_and_changes_nothing(tmp_path: Path) -> None
         assert api.log.lines == []
 
 
-async def test_a_silent_connection_is_closed_between_requests(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_silent_connection_is_closed_between_requests(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "KEEP_ALIVE_S", 0.05)
     async with running(tmp_path) as api:
         assert (await answer_to(api, HEALTH)).startswith(b"HTTP/1.1 200 ")

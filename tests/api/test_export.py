@@ -86,14 +86,9 @@ async def test_whoever_is_shown_whole_phone_numbers_is_in_the_journal(api: FakeA
 async def test_money_of_the_sandbox_is_never_beside_live_money(api: FakeApi, what: str) -> None:
     await api.shop.read(mtn(2500, "KOFI ANTWI BADU", 90_000, "food", "93214500001"))
     await api.shop.env.store.write(
-        lambda tx: [
-            tx.run(f"UPDATE {table} SET mode = 'test'")
-            for table in ("transactions", "payments", "messages")
-        ]
+        lambda tx: [tx.run(f"UPDATE {table} SET mode = 'test'") for table in ("transactions", "payments", "messages")]
     )
-    await api.shop.read(
-        mtn(9900, "KOFI ANTWI BADU", 99_900, "food", "93214500002", concatenation=2)
-    )
+    await api.shop.read(mtn(9900, "KOFI ANTWI BADU", 99_900, "food", "93214500002", concatenation=2))
 
     async def rows(query: str) -> list[Any]:
         return list((await api.local.get(f"{PATH}{what}{query}")).json()["data"])

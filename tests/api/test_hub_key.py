@@ -84,9 +84,7 @@ async def shown(branch: FakeApi, fits: Callable[[dict[str, Any]], bool]) -> dict
         return found
 
 
-async def test_a_branch_joins_a_hub_with_a_certificate_that_nobody_signed(
-    hub: FakeApi, branch: FakeApi
-) -> None:
+async def test_a_branch_joins_a_hub_with_a_certificate_that_nobody_signed(hub: FakeApi, branch: FakeApi) -> None:
     word = await word_of(hub)
     pin = word.partition(".")[2]
     served = Path(hub.shop.env.config.http.tls_cert).read_bytes()
@@ -104,9 +102,7 @@ async def test_a_branch_joins_a_hub_with_a_certificate_that_nobody_signed(
     await client.aclose()
 
 
-async def test_a_branch_that_joins_again_takes_what_it_lacks_with_its_new_key(
-    hub: FakeApi, branch: FakeApi
-) -> None:
+async def test_a_branch_that_joins_again_takes_what_it_lacks_with_its_new_key(hub: FakeApi, branch: FakeApi) -> None:
     assert (await join(branch, hub, await word_of(hub)))["data"]["rows"] is None
     await branch.shop.request(2500)
     async with linked(branch):
@@ -142,16 +138,12 @@ async def test_a_server_with_another_key_is_refused_before_anything_is_sent(
         assert stranger.requests == []
 
 
-async def test_a_branch_whose_hub_has_another_key_waits_and_says_why(
-    hub: FakeApi, branch: FakeApi
-) -> None:
+async def test_a_branch_whose_hub_has_another_key_waits_and_says_why(hub: FakeApi, branch: FakeApi) -> None:
     await join(branch, hub, await word_of(hub))
     (pin,) = await branch.shop.values("SELECT spki FROM hub_link")
 
     async def expect(spki: str) -> None:
-        await branch.shop.env.store.write(
-            lambda tx: tx.run("UPDATE hub_link SET spki = :spki", {"spki": spki})
-        )
+        await branch.shop.env.store.write(lambda tx: tx.run("UPDATE hub_link SET spki = :spki", {"spki": spki}))
 
     await expect("0" * 16)
     async with linked(branch):

@@ -83,10 +83,7 @@ async def test_a_key_ends_at_the_time_that_was_given(api: FakeApi) -> None:
         ({"expires_at": "2020-01-01T00:00:00Z"}, {"expires_at": "out_of_range"}),
         ({"expires_at": "2099-01-01T00:00:00Z"}, {"expires_at": "out_of_range"}),
         ({"expires_at": "tomorrow"}, {"expires_at": "invalid"}),
-        (
-            {"expires_at": "2026-12-31T00:00:00Z", "expires_in_days": 2},
-            {"expires_in_days": "invalid"},
-        ),
+        ({"expires_at": "2026-12-31T00:00:00Z", "expires_in_days": 2}, {"expires_in_days": "invalid"}),
     ],
 )
 async def test_an_end_that_cannot_be_makes_no_key(
@@ -120,9 +117,7 @@ async def test_all_that_is_wrong_is_said_at_once(api: FakeApi) -> None:
     }
     body = {"name": "x", "kind": "publishable", "scopes": ["transactions:read"]}
     assert details(await api.local.post(KEYS, json=body)) == {"scopes": "invalid"}
-    assert details(await api.local.post(KEYS, json={"name": "x", "scopes": []})) == {
-        "scopes": "out_of_range"
-    }
+    assert details(await api.local.post(KEYS, json={"name": "x", "scopes": []})) == {"scopes": "out_of_range"}
 
 
 async def test_an_unknown_field_is_named_in_the_warnings(api: FakeApi) -> None:
@@ -235,9 +230,7 @@ async def test_a_key_rotated_without_overlap_ends_at_once(api: FakeApi) -> None:
 async def test_rotating_is_for_people_and_refuses_what_it_cannot_read(api: FakeApi) -> None:
     old = await made(api)
     path = f"{KEYS}/{old['data']['id']}/rotate"
-    assert details(await api.local.post(path, json={"overlap_hours": 721})) == {
-        "overlap_hours": "out_of_range"
-    }
+    assert details(await api.local.post(path, json={"overlap_hours": 721})) == {"overlap_hours": "out_of_range"}
     refused = await api.live.post(path, json={})
     assert refused.json()["error"]["code"] == "SESSION_REQUIRED"
     unknown = await api.local.post(f"{KEYS}/0f3c0000-0000-4000-8000-000000000009/rotate")

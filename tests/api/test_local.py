@@ -36,9 +36,7 @@ async def test_none_of_it_is_on_tcp(api: FakeApi, method: str, path: str) -> Non
 
 
 @each(("method", "path"), LOCAL)
-async def test_a_key_on_the_socket_has_only_its_own_rights(
-    api: FakeApi, method: str, path: str
-) -> None:
+async def test_a_key_on_the_socket_has_only_its_own_rights(api: FakeApi, method: str, path: str) -> None:
     headers = {"Authorization": api.live.headers["Authorization"]}
     answer = await api.local.request(method, path, headers=headers)
     assert (answer.status_code, answer.json()["error"]["code"]) == (403, "SESSION_REQUIRED")
@@ -93,13 +91,7 @@ async def test_the_status_is_the_whole_picture(api: FakeApi) -> None:
         },
         "secrets": "unlocked",
         "awake": {"hold": "off", "why": None},
-        "clock": {
-            "state": "ok",
-            "why": None,
-            "ahead_s": None,
-            "skew_s": -30,
-            "witness": "messages",
-        },
+        "clock": {"state": "ok", "why": None, "ahead_s": None, "skew_s": -30, "witness": "messages"},
         "disk": {"room": "plenty"},
     }
 
@@ -212,9 +204,7 @@ async def test_each_filter_narrows_the_list_of_messages(api: FakeApi) -> None:
         ("show_body=perhaps", "show_body"),
     ],
 )
-async def test_each_wrong_message_query_is_refused_by_name(
-    api: FakeApi, query: str, named: str
-) -> None:
+async def test_each_wrong_message_query_is_refused_by_name(api: FakeApi, query: str, named: str) -> None:
     answer = await api.local.get(f"/local/v1/messages?{query}")
     assert wrong_fields(answer) == [named]
 
@@ -259,12 +249,7 @@ async def test_setup_with_check_changes_nothing(api: FakeApi) -> None:
 
 async def test_setup_refuses_wrong_types(api: FakeApi) -> None:
     answer = await setup(api, {"shop": 1, "tz": [], "password": 7, "check": "no"})
-    assert wrong_fields(answer) == [
-        "shop",
-        "tz",
-        "check",
-        "password",
-    ]
+    assert wrong_fields(answer) == ["shop", "tz", "check", "password"]
 
 
 async def test_shutdown_answers_and_then_stops(api: FakeApi) -> None:

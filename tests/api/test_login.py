@@ -28,9 +28,7 @@ async def api(tmp_path: Path) -> AsyncIterator[FakeApi]:
     """A shop with a password and the cheapest hash."""
     hashed = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1).hash(PASSWORD)
     async with running(tmp_path) as made:
-        await made.shop.env.store.write(
-            lambda tx: tx.run("UPDATE users SET password_hash = :hash", {"hash": hashed})
-        )
+        await made.shop.env.store.write(lambda tx: tx.run("UPDATE users SET password_hash = :hash", {"hash": hashed}))
         yield made
 
 
@@ -94,9 +92,7 @@ async def test_behind_a_proxy_wrong_logins_lock_out_their_own_address_only(tmp_p
     async with running(tmp_path, config) as api:
         client = await api.client()
         answers = [
-            await client.post(
-                LOGIN, json={"password": "wrong wrong"}, headers={"X-Forwarded-For": address}
-            )
+            await client.post(LOGIN, json={"password": "wrong wrong"}, headers={"X-Forwarded-For": address})
             for address in ["102.176.10.7"] * 6 + ["102.176.10.8"]
         ]
     assert [answer.status_code for answer in answers] == [403] * 5 + [429, 403]
@@ -116,9 +112,7 @@ def test_one_ipv6_client_is_one_network_of_64_bits() -> None:
 
 async def test_a_new_password_ends_every_session(api: FakeApi) -> None:
     one, other = await session(api), await session(api)
-    refused = await one.post(
-        "/v1/auth/password", json={"current_password": "wrong wrong", "password": NEW}
-    )
+    refused = await one.post("/v1/auth/password", json={"current_password": "wrong wrong", "password": NEW})
     assert code(refused) == (403, "INVALID_PASSWORD")
     done = await one.post("/v1/auth/password", json={"current_password": PASSWORD, "password": NEW})
     assert done.status_code == 200, done.text
@@ -142,9 +136,7 @@ async def test_a_logout_ends_its_own_session_and_no_other(api: FakeApi) -> None:
     assert closed == ["session"]
 
 
-async def test_a_logged_out_token_stays_refused_when_the_daemon_starts_again(
-    api: FakeApi,
-) -> None:
+async def test_a_logged_out_token_stays_refused_when_the_daemon_starts_again(api: FakeApi) -> None:
     one, other = await session(api), await session(api)
     await one.post("/v1/auth/logout")
     now = api.shop.clock.now_us()
@@ -153,9 +145,7 @@ async def test_a_logged_out_token_stays_refused_when_the_daemon_starts_again(
     await session_caller(api.shop.env, other.headers["Authorization"].split()[1], now)
 
 
-async def test_a_logged_out_token_with_other_spare_bits_in_its_signature_is_refused(
-    api: FakeApi,
-) -> None:
+async def test_a_logged_out_token_with_other_spare_bits_in_its_signature_is_refused(api: FakeApi) -> None:
     """The last letter of a 32-byte signature in base64 has two spare bits, so four texts are the same token."""
     client = await session(api)
     token: str = client.headers["Authorization"].split()[1]
@@ -181,9 +171,7 @@ async def test_only_a_session_can_log_out(api: FakeApi) -> None:
 
 async def test_a_short_password_is_refused_and_changes_nothing(api: FakeApi) -> None:
     client = await session(api)
-    refused = await client.post(
-        "/v1/auth/password", json={"current_password": PASSWORD, "password": "short"}
-    )
+    refused = await client.post("/v1/auth/password", json={"current_password": PASSWORD, "password": "short"})
     assert refused.json()["error"]["details"][0]["code"] == "too_short"
     assert (await client.get("/v1/transactions")).status_code == 200
 
@@ -198,16 +186,12 @@ async def test_the_owner_on_the_machine_needs_no_old_password(api: FakeApi) -> N
 
 
 async def test_an_api_key_may_not_change_the_password(api: FakeApi) -> None:
-    refused = await api.live.post(
-        "/v1/auth/password", json={"current_password": PASSWORD, "password": NEW}
-    )
+    refused = await api.live.post("/v1/auth/password", json={"current_password": PASSWORD, "password": NEW})
     assert code(refused) == (403, "SESSION_REQUIRED")
 
 
 @pytest.mark.parametrize("body", [{}, {"password": None}, {"password": 7}])
-async def test_what_is_no_password_is_a_validation_error(
-    api: FakeApi, body: dict[str, object]
-) -> None:
+async def test_what_is_no_password_is_a_validation_error(api: FakeApi, body: dict[str, object]) -> None:
     refused = await (await api.client()).post(LOGIN, json=body)
     assert code(refused) == (422, "VALIDATION_ERROR")
 
@@ -225,10 +209,7 @@ async def test_forged_tokens_are_refused(api: FakeApi) -> None:
         jwt.encode(mine, "0" * 32, algorithm="HS256"),
         "eyJhbGciOiJIUzI1NiJ9..",
     ):
-        assert code(await (await api.client(forged)).get("/v1/transactions")) == (
-            401,
-            "UNAUTHORIZED",
-        ), forged
+        assert code(await (await api.client(forged)).get("/v1/transactions")) == (401, "UNAUTHORIZED"), forged
     assert (await (await api.client(good)).get("/v1/transactions")).status_code == 200
 
 

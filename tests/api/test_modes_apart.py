@@ -46,9 +46,7 @@ def of_mode(value: Any, test: bool) -> Any:
     """Return a JSON value without the entries of lists that say that they are of the other mode, and without their number."""
     if isinstance(value, list):
         kept = (
-            one
-            for one in value
-            if not isinstance(one, dict) or one.get("test", one.get("is_sandbox", test)) is test
+            one for one in value if not isinstance(one, dict) or one.get("test", one.get("is_sandbox", test)) is test
         )
         return [of_mode(one, test) for one in kept]
     if isinstance(value, dict):
@@ -86,9 +84,7 @@ def differing(before: dict[str, str], after: dict[str, str]) -> dict[str, list[s
     return {
         path: [
             line
-            for line in difflib.unified_diff(
-                cut.split(before[path]), cut.split(after[path]), lineterm="", n=0
-            )
+            for line in difflib.unified_diff(cut.split(before[path]), cut.split(after[path]), lineterm="", n=0)
             if not line.startswith(("---", "+++", "@@"))
         ]
         for path in before
@@ -106,10 +102,7 @@ async def give_up_one(api: FakeApi, *, test: bool) -> None:
 async def sandbox_work(api: FakeApi) -> None:
     made = await api.test.post("/v1/open-collections/endpoints", json=HOOK | {"is_sandbox": True})
     assert made.status_code == 201, made.text
-    bodies: list[dict[str, Any]] = [
-        {"amount": "7.00"},
-        {"amount": "8.00", "sender": "+233241112222"},
-    ]
+    bodies: list[dict[str, Any]] = [{"amount": "7.00"}, {"amount": "8.00", "sender": "+233241112222"}]
     for more in ({}, {"amount": "20.00"}, {"reference_text": "food"}):
         order = (await api.test.post(INIT, json=BODY)).json()["data"]
         bodies.append({"reference": order["reference"], **more})
@@ -127,9 +120,7 @@ async def live_work(api: FakeApi) -> None:
     await give_up_one(api, test=False)
 
 
-async def test_nothing_that_is_said_of_live_money_differs_after_work_in_the_sandbox(
-    api: FakeApi,
-) -> None:
+async def test_nothing_that_is_said_of_live_money_differs_after_work_in_the_sandbox(api: FakeApi) -> None:
     await api.shop.begin_chain(50_000)
     await live_work(api)
     person = await log_in(api, Role.OWNER)

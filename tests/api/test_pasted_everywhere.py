@@ -61,16 +61,12 @@ async def api_phone(api: FakeApi, text: str) -> str:
     made = await api.live.post("/v1/transactions/initialize", json=body)
     if made.status_code != 201:
         return made.text
-    rows = await api.shop.values(
-        "SELECT expected_payer_phone FROM transactions ORDER BY seq DESC LIMIT 1"
-    )
+    rows = await api.shop.values("SELECT expected_payer_phone FROM transactions ORDER BY seq DESC LIMIT 1")
     return str(rows[0])
 
 
 async def api_phone_filter(api: FakeApi, text: str) -> str:
-    await api.live.post(
-        "/v1/transactions/initialize", json={"amount": "5.00", "phone_number": PHONE}
-    )
+    await api.live.post("/v1/transactions/initialize", json={"amount": "5.00", "phone_number": PHONE})
     answer = await api.live.get("/v1/transactions", params={"phone_number": text})
     return E164 if answer.json().get("data") else answer.text
 
@@ -116,9 +112,7 @@ async def file_of_reconcile_amount(_: FakeApi, text: str) -> str:
 
 
 async def statement_id(_: FakeApi, text: str) -> str:
-    (entry,) = read_statement(
-        rows_in(f"Transaction ID;Amount\n{row(text, '5')}\n".encode())
-    ).entries
+    (entry,) = read_statement(rows_in(f"Transaction ID;Amount\n{row(text, '5')}\n".encode())).entries
     return entry.id
 
 
@@ -142,9 +136,7 @@ WANTED = {"id": ID, "code": CODE, "phone": E164, "amount": AMOUNT}
     [(kind, place) for kind, places in PLACES.items() for place in places],
     ids=[place.__name__ for places in PLACES.values() for place in places],
 )
-async def test_each_place_reads_a_value_however_it_was_pasted(
-    kind: str, place: Place, api: FakeApi
-) -> None:
+async def test_each_place_reads_a_value_however_it_was_pasted(kind: str, place: Place, api: FakeApi) -> None:
     wrong = {}
     if place in (api_search, api_reconcile):
         await paid(api)

@@ -14,11 +14,7 @@ from tests.fakes.validation_errors import wrong, wrong_fields
 
 INITIALIZE = "/v1/transactions/initialize"
 PAYERS = "/v1/approved-payers"
-PLAIN = {
-    "amount": "25.00",
-    "phone_number": "0241234567",
-    "expected_payer_phone": "0241234567",
-}
+PLAIN = {"amount": "25.00", "phone_number": "0241234567", "expected_payer_phone": "0241234567"}
 NAME = "KOFI ANTWI BADU"
 
 
@@ -60,10 +56,7 @@ async def test_the_review_shows_the_name_that_was_expected(api: FakeApi) -> None
     order = await make(api, expected_payer_name="Esi Ansah")
     await pay(api, order["svc_code"])
     shown = await waiting(api)
-    assert (shown["reason"], shown["request"]["expected_payer_name"]) == (
-        "payer_unknown",
-        "Esi Ansah",
-    )
+    assert (shown["reason"], shown["request"]["expected_payer_name"]) == ("payer_unknown", "Esi Ansah")
 
 
 @each(
@@ -166,20 +159,13 @@ async def test_a_review_suggests_the_order_that_a_payment_nearly_names(api: Fake
     await pay(api, wrong)
     review = await waiting(api)
     [suggested] = review["suggestions"]
-    assert (review["reason"], review["request"], review["payment"]["standing"]) == (
-        "near_miss",
-        None,
-        "open",
-    )
+    assert (review["reason"], review["request"], review["payment"]["standing"]) == ("near_miss", None, "open")
     assert {
-        name: suggested[name]
-        for name in ("rank", "reasons", "why", "reference", "svc_code", "client_reference")
+        name: suggested[name] for name in ("rank", "reasons", "why", "reference", "svc_code", "client_reference")
     } == {
         "rank": 1,
         "reasons": ["code_wrong_character", "amount"],
-        "why": (
-            "The reference has its code with one wrong character, and the amount is exactly its own."
-        ),
+        "why": ("The reference has its code with one wrong character, and the amount is exactly its own."),
         "reference": order["reference"],
         "svc_code": code,
         "client_reference": "o-1",

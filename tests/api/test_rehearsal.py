@@ -121,9 +121,7 @@ async def transactions(call: Rehearsal) -> str:
     await call("GET", Path.TRANSACTION_BY_CLIENT_REF, client_ref="order-1")
     paid = await call("POST", Path.TEST_PAYMENTS, {"amount": "25.00", "reference_text": "food"})
     telco_id = paid["data"]["transaction"]["telco"]["transaction_id"]
-    done = await call(
-        "POST", Path.RECONCILE, {"transaction_id": telco_id}, reference=own["reference"]
-    )
+    done = await call("POST", Path.RECONCILE, {"transaction_id": telco_id}, reference=own["reference"])
     assert done["data"]["new_transaction_status"] == "SUCCESS"
     told = await call("GET", Path.TRANSACTION_EVENTS, reference=own["reference"])
     assert "transaction.verified" in {event["type"] for event in told["data"]}
@@ -131,10 +129,7 @@ async def transactions(call: Rehearsal) -> str:
     await call("POST", Path.CANCEL, reference=dropped["reference"])
     everything = await call("GET", Path.TRANSACTIONS, params={"origin": "all"})
     assert {row["test"] for row in everything["data"]} == {True}
-    async with (
-        asyncio.timeout(10),
-        call.client.stream("GET", Path.EVENTS, params={"since": "0"}) as answer,
-    ):
+    async with asyncio.timeout(10), call.client.stream("GET", Path.EVENTS, params={"since": "0"}) as answer:
         async for line in answer.aiter_lines():
             call.check("GET", Path.EVENTS, line)
             if dropped["reference"] in line:
@@ -230,9 +225,7 @@ async def test_a_session_in_test_mode_reveals_and_rotates_the_secret_of_a_sandbo
     await lines(call)
 
 
-async def test_live_keys_see_nothing_of_the_sandboxs_lines(
-    api: FakeApi, rehearsal: Rehearsal
-) -> None:
+async def test_live_keys_see_nothing_of_the_sandboxs_lines(api: FakeApi, rehearsal: Rehearsal) -> None:
     await lines(rehearsal)
     practised = [row["id"] for row in (await api.test.get(Path.PAYMENT_METHODS)).json()["data"]]
     for path in (Path.SIMS, Path.PAYMENT_METHODS, Path.LINES):

@@ -28,9 +28,7 @@ from tests.fakes.reviews import approve_row
 PATH = "/local/v1/report"
 
 
-def received(
-    api: FakeApi, minor: int, number: int, reference: str = "rent", *, minutes: int = 0
-) -> Receipt:
+def received(api: FakeApi, minor: int, number: int, reference: str = "rent", *, minutes: int = 0) -> Receipt:
     return mtn(
         minor,
         "KOFI ANTWI BADU",
@@ -117,9 +115,7 @@ async def test_an_empty_day_has_no_sheet_and_a_wrong_one_is_refused(api: FakeApi
         ("day", [("2026-11-21", 3, "59.00")]),
     ],
 )
-async def test_rows_by_time_are_in_the_shops_hours(
-    api: FakeApi, by: str, rows: list[tuple[str, int, str]]
-) -> None:
+async def test_rows_by_time_are_in_the_shops_hours(api: FakeApi, by: str, rows: list[tuple[str, int, str]]) -> None:
     await api.shop.begin_chain()
     for number, (minor, minutes) in enumerate([(2500, 0), (2500, 59), (900, 60)]):
         await api.shop.read(received(api, minor, number, minutes=minutes))
@@ -186,13 +182,7 @@ async def test_payers_come_a_page_at_a_time_the_most_first(api: FakeApi) -> None
     answer = await api.local.get(PATH, params={"date": "2026-11-21", "by": "payer", "limit": "1"})
     assert answer.json()["meta"] == {"limit": 1, "offset": 0, "total": 2}
     assert answer.json()["data"]["rows"] == [
-        {
-            "payer_phone": None,
-            "payer_name": "KOFI ANTWI BADU",
-            "currency": "GHS",
-            "count": 2,
-            "amount": "20.00",
-        }
+        {"payer_phone": None, "payer_name": "KOFI ANTWI BADU", "currency": "GHS", "count": 2, "amount": "20.00"}
     ]
 
 
@@ -212,9 +202,7 @@ async def test_a_payment_whose_receipt_was_refuted_is_shown_as_doubted(api: Fake
     await api.shop.read(received(api, 900, 0))
 
     def refute(tx: Tx) -> None:
-        tx.run(
-            "UPDATE line_balances SET standing = 'doubtful' WHERE message_seq = (SELECT message_seq FROM payments)"
-        )
+        tx.run("UPDATE line_balances SET standing = 'doubtful' WHERE message_seq = (SELECT message_seq FROM payments)")
 
     await api.shop.env.store.write(refute)
     [newest] = (await sheet(api, recent="5"))["recent"]

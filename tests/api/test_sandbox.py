@@ -44,8 +44,7 @@ async def test_an_order_is_paid_by_its_code(api: FakeApi, provider: str) -> None
 
 
 @pytest.mark.parametrize(
-    ("amount", "status", "difference"),
-    [("20.00", "PARTIAL", "-5.00"), ("30.00", "OVERPAID", "5.00")],
+    ("amount", "status", "difference"), [("20.00", "PARTIAL", "-5.00"), ("30.00", "OVERPAID", "5.00")]
 )
 async def test_money_that_is_short_or_too_much_pays_in_part_or_over(
     api: FakeApi, amount: str, status: str, difference: str
@@ -67,24 +66,17 @@ async def test_a_wrong_code_pays_no_order(api: FakeApi) -> None:
     assert data["message"]["state"] == "payment"
     assert data["transaction"]["reference"] != made["reference"]
     assert data["transaction"]["origin"] == "open"
-    assert (data["request"]["reference"], data["request"]["status"]) == (
-        made["reference"],
-        "PENDING",
-    )
+    assert (data["request"]["reference"], data["request"]["status"]) == (made["reference"], "PENDING")
     seen = await api.test.get(f"/v1/transactions/{made['reference']}")
     assert seen.json()["data"]["status"] == "PENDING"
 
 
 async def test_another_payer_is_put_before_a_person(api: FakeApi) -> None:
     made = await order(api, expected_payer_phone="0209000111")
-    data = await pay(
-        api.test, reference=made["reference"], provider="momo_telecel", payer_phone="0209000222"
-    )
+    data = await pay(api.test, reference=made["reference"], provider="momo_telecel", payer_phone="0209000222")
     assert data["transaction"]["status"] == "MANUAL_REVIEW"
     assert data["review"]["reason"] == "payer_mismatch"
-    right = await pay(
-        api.test, reference=made["reference"], provider="momo_telecel", payer_phone="0209000111"
-    )
+    right = await pay(api.test, reference=made["reference"], provider="momo_telecel", payer_phone="0209000111")
     assert right["transaction"]["status"] == "SUCCESS"
 
 
@@ -144,9 +136,7 @@ async def test_the_same_text_in_the_same_second_is_one_message(api: FakeApi) -> 
 async def test_a_repeat_gets_the_same_answer_and_pays_nothing_again(api: FakeApi) -> None:
     made = await order(api)
     body, key = {"reference": made["reference"]}, {"Idempotency-Key": "k1"}
-    first, again = await asyncio.gather(
-        *(api.test.post(PAY, json=body, headers=key) for _ in range(2))
-    )
+    first, again = await asyncio.gather(*(api.test.post(PAY, json=body, headers=key) for _ in range(2)))
     assert (first.status_code, first.content) == (200, again.content)
     replayed = sorted("Idempotency-Replayed" in answer.headers for answer in (first, again))
     assert replayed == [False, True]
@@ -189,9 +179,7 @@ async def test_live_sees_nothing_of_it(api: FakeApi) -> None:
     assert status["paid"]["count"] == 0
 
 
-async def test_a_sandbox_endpoint_gets_the_test_payments_and_no_other_endpoint_does(
-    api: FakeApi,
-) -> None:
+async def test_a_sandbox_endpoint_gets_the_test_payments_and_no_other_endpoint_does(api: FakeApi) -> None:
     hook = {"url": "https://shop.example/hook"}
     live = (await api.live.post(ENDPOINTS, json=hook)).json()["data"]["id"]
     practice = {**hook, "is_sandbox": True}
@@ -199,10 +187,7 @@ async def test_a_sandbox_endpoint_gets_the_test_payments_and_no_other_endpoint_d
     await pay(api.test, amount="7.00")
     await api.shop.read(mtn(2500, "KOFI ANTWI BADU", 90_000, "food", "93214500001"))
     log = (await api.local.get("/v1/open-collections/deliveries")).json()["data"]
-    assert [(entry["endpoint_id"], entry["test"]) for entry in log] == [
-        (live, False),
-        (sandbox, True),
-    ]
+    assert [(entry["endpoint_id"], entry["test"]) for entry in log] == [(live, False), (sandbox, True)]
 
 
 async def test_the_number_on_the_simulated_sim_is_named_and_never_a_live_one(api: FakeApi) -> None:
@@ -250,9 +235,7 @@ async def test_the_socket_acts_in_the_sandbox_when_it_says_so(api: FakeApi) -> N
 
 
 async def test_all_that_is_wrong_is_said_at_once(api: FakeApi) -> None:
-    answer = await api.test.post(
-        PAY, json={"provider": "momo_at", "payer_phone": "x", "sent_at": "now", "late": 1}
-    )
+    answer = await api.test.post(PAY, json={"provider": "momo_at", "payer_phone": "x", "sent_at": "now", "late": 1})
     assert answer.status_code == 422
     assert {one["field"] for one in answer.json()["error"]["details"]} == {
         "provider",

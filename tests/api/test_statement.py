@@ -18,13 +18,9 @@ async def test_each_entry_is_told_apart_and_nothing_is_paid(api: FakeApi) -> Non
     shop = api.shop
     await shop.begin_chain()
     shop.limit(0)
-    await shop.read(
-        mtn(2500, "KOFI ANTWI BADU", shop.wallet(2500), str(request.svc_code), "93214500001")
-    )
+    await shop.read(mtn(2500, "KOFI ANTWI BADU", shop.wallet(2500), str(request.svc_code), "93214500001"))
     later = STARTED + timedelta(minutes=1)
-    await shop.read(
-        mtn(900, "KOFI ANTWI BADU", shop.wallet(900), "rent", "93214500002", sent_at=later)
-    )
+    await shop.read(mtn(900, "KOFI ANTWI BADU", shop.wallet(900), "rent", "93214500002", sent_at=later))
     # Its balance differs from the wallet's, so it is held.
     later += timedelta(minutes=1)
     await shop.read(mtn(4000, "KOFI ANTWI BADU", 5_000_000, "rent", "93214500003", sent_at=later))
@@ -38,9 +34,7 @@ async def test_each_entry_is_told_apart_and_nothing_is_paid(api: FakeApi) -> Non
     assert [one["id"] for one in reviews] == [found[2]["review_id"]]
     assert (await shop.transaction(waiting.reference)).status == "PENDING"
     other = {**body, "line": "0209000543", "entries": [entry(1, 2500)]}
-    assert (await api.local.post(PATH, json=other)).json()["data"]["entries"][0][
-        "finding"
-    ] == "line"
+    assert (await api.local.post(PATH, json=other)).json()["data"]["entries"][0]["finding"] == "line"
 
 
 async def test_a_file_is_noted_once(api: FakeApi) -> None:

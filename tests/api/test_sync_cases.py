@@ -191,9 +191,7 @@ def run_cases(folder: Path, count: int) -> None:
         assert hub.answers[422] > count // 20
 
 
-def test_odd_requests_are_refused_or_taken_and_break_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_odd_requests_are_refused_or_taken_and_break_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sync, "HELD_S", 0.0)
     run_cases(tmp_path, 40)
 
@@ -201,9 +199,7 @@ def test_odd_requests_are_refused_or_taken_and_break_nothing(
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("engine", ["sqlite", "postgresql"])
-def test_thousands_of_odd_requests_break_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, engine: str
-) -> None:
+def test_thousands_of_odd_requests_break_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, engine: str) -> None:
     monkeypatch.setattr(sync, "HELD_S", 0.0)
     if engine == "postgresql":
         postgresql.cluster()

@@ -30,9 +30,7 @@ def code(answer: httpx.Response) -> tuple[int, str]:
 async def unread(api: FakeApi) -> str:
     """Let a message in a new wording come in, in a shop with a password; returns its id."""
     hashed = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1).hash(PASSWORD)
-    await api.shop.env.store.write(
-        lambda tx: tx.run("UPDATE users SET password_hash = :hash", {"hash": hashed})
-    )
+    await api.shop.env.store.write(lambda tx: tx.run("UPDATE users SET password_hash = :hash", {"hash": hashed}))
     at = from_us(api.shop.clock.now_us())
     await api.shop.read_pdus(encode_deliver(MTN_SENDER, TEXT, at, smsc=MTN_SMSC))
     [message_id] = await api.shop.values("SELECT id FROM messages")
@@ -55,9 +53,7 @@ async def test_none_of_it_is_on_tcp_or_for_a_key(api: FakeApi, method: str, path
     assert code(answer) == (403, "SESSION_REQUIRED")
 
 
-async def test_the_list_names_good_and_bad_files_and_what_waits(
-    api: FakeApi, tmp_path: Path
-) -> None:
+async def test_the_list_names_good_and_bad_files_and_what_waits(api: FakeApi, tmp_path: Path) -> None:
     put(api, tmp_path, good=FILE, bad=FILE.replace("{amount}", "{amout}"))
     data = (await api.local.get("/local/v1/templates")).json()["data"]
     assert data["folder"] == str(tmp_path)
@@ -79,26 +75,18 @@ async def test_a_wording_is_confirmed_with_the_password_only(api: FakeApi, tmp_p
     done = await api.local.post("/local/v1/messages/reparse", json={})
     assert done.json()["data"]["counts"] == {"held": 1}
     wrong: list[dict[str, Any]] = [{"password": "wrong"}, {"password": 7}, {}]
-    assert [(await api.local.post(path, json=body)).status_code for body in wrong] == [
-        403,
-        422,
-        422,
-    ]
+    assert [(await api.local.post(path, json=body)).status_code for body in wrong] == [403, 422, 422]
     answer = await api.local.post(path, json={"password": PASSWORD})
     assert answer.json()["data"]["sender"] == MTN_SENDER
     assert answer.json()["data"]["confirmed"] is True
     undone = await api.local.post(path, json={"undo": True})
     assert undone.json()["data"]["confirmed"] is False
     missing = f"/local/v1/messages/{NOBODY}/confirm-wording"
-    assert code(await api.local.post(missing, json={"password": PASSWORD})) == (
-        404,
-        "MESSAGE_NOT_FOUND",
-    )
+    assert code(await api.local.post(missing, json={"password": PASSWORD})) == (404, "MESSAGE_NOT_FOUND")
 
 
 @pytest.mark.parametrize(
-    "body",
-    [{"ids": "x"}, {"ids": ["x"]}, {"after": -1}, {"after": True}, {"dry_run": 1}, {"all": True}],
+    "body", [{"ids": "x"}, {"ids": ["x"]}, {"after": -1}, {"after": True}, {"dry_run": 1}, {"all": True}]
 )
 async def test_what_cannot_be_read_again_is_refused(api: FakeApi, body: dict[str, Any]) -> None:
     answer = await api.local.post("/local/v1/messages/reparse", json=body)

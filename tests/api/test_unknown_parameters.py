@@ -48,8 +48,7 @@ async def test_the_rest_of_the_answer_is_the_same_to_the_letter(api: FakeApi) ->
 async def test_what_is_done_names_it_too_also_when_it_is_repeated(api: FakeApi) -> None:
     body = {"amount": "25.00", "phone_number": "0241234567", "idempotency_key": "order-1"}
     first, again = [
-        await api.live.post(f"{Path.INITIALIZE}?expected_payer_phone=0201234567", json=body)
-        for _ in range(2)
+        await api.live.post(f"{Path.INITIALIZE}?expected_payer_phone=0201234567", json=body) for _ in range(2)
     ]
     assert first.content == again.content
     plain = await api.live.post(Path.INITIALIZE, json=body)

@@ -33,9 +33,7 @@ async def test_a_user_is_added_listed_changed_disabled_and_reset(api: FakeApi) -
     reset = await api.local.post(f"{USERS}/ama/reset", json={"password": "another password"})
     assert reset.status_code == 200
     kinds = await api.shop.values("SELECT type FROM events WHERE type <> 'sim.found' ORDER BY seq")
-    assert kinds == [
-        "user.added", "user.role_changed", "user.disabled", "user.enabled", "password.changed",
-    ]  # fmt: skip
+    assert kinds == ["user.added", "user.role_changed", "user.disabled", "user.enabled", "password.changed"]
 
 
 async def test_a_name_is_given_once(api: FakeApi) -> None:
@@ -44,13 +42,8 @@ async def test_a_name_is_given_once(api: FakeApi) -> None:
     assert (answer.status_code, answer.json()["error"]["code"]) == (409, "USER_EXISTS")
 
 
-@pytest.mark.parametrize(
-    "wrong",
-    [{"name": "Ama B"}, {"role": "boss"}, {"role": "owner"}, {"password": "short"}],
-)
-async def test_a_user_needs_a_plain_name_a_role_and_a_password(
-    api: FakeApi, wrong: dict[str, str]
-) -> None:
+@pytest.mark.parametrize("wrong", [{"name": "Ama B"}, {"role": "boss"}, {"role": "owner"}, {"password": "short"}])
+async def test_a_user_needs_a_plain_name_a_role_and_a_password(api: FakeApi, wrong: dict[str, str]) -> None:
     assert (await api.local.post(USERS, json=NEW | wrong)).status_code == 422
     assert await api.shop.values("SELECT COUNT(*) FROM users") == [1]
 
@@ -89,9 +82,7 @@ async def test_the_link_of_a_user_opens_the_dashboard(api: FakeApi) -> None:
 async def test_a_login_without_the_second_factor_is_refused(api: FakeApi) -> None:
     person = await log_in(api, Role.OWNER)
     sealed = api.shop.env.vault.seal(b"JBSWY3DPEHPK3PXPJBSWY3DPEHPK3PXP", "totp-seed")
-    await api.shop.env.store.write(
-        lambda tx: tx.run("UPDATE users SET totp_sealed = :sealed", {"sealed": sealed})
-    )
+    await api.shop.env.store.write(lambda tx: tx.run("UPDATE users SET totp_sealed = :sealed", {"sealed": sealed}))
     for body in ({"password": PASSWORD}, {"password": PASSWORD, "totp": "000000"}):
         answer = await person.api.live.post("/v1/auth/login", json=body)
         found = answer.status_code, answer.json()["error"]["code"]

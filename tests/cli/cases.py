@@ -11,9 +11,7 @@ TX = f"/v1/transactions/{samples.REF}"
 REVIEW = f"/v1/reviews/{samples.REVIEW['id']}"
 ENDPOINT = f"/v1/open-collections/endpoints/{samples.ENDPOINT['id']}"
 METHOD = f"/v1/payment-methods/{samples.METHOD}"
-CLAIMED = Says(
-    {"success": True, "claimed": 0, "dry_run": False, "from": None, "to": None},
-)
+CLAIMED = Says({"success": True, "claimed": 0, "dry_run": False, "from": None, "to": None})
 MODEM = f"/local/v1/modems/{samples.DEVICE}"
 USER = "/local/v1/users/ama"
 KEY = f"/v1/keys/{samples.KEY['id']}"
@@ -63,10 +61,7 @@ CASES = {
         DOES,
     ),
     "reconcile": Case(
-        ("reconcile", samples.REF, "0000012345"),
-        ("POST", f"{TX}/reconcile"),
-        ok(samples.RECONCILED),
-        DOES,
+        ("reconcile", samples.REF, "0000012345"), ("POST", f"{TX}/reconcile"), ok(samples.RECONCILED), DOES
     ),
     "tx list": Case(
         ("tx", "list"),
@@ -75,15 +70,8 @@ CASES = {
         ok([], pagination={**samples.PAGE, "total": 0}),
     ),
     "tx show": Case(("tx", "show", samples.REF), ("GET", TX), samples.one("PENDING"), ONE_THING),
-    "tx cancel": Case(
-        ("tx", "cancel", samples.REF), ("POST", f"{TX}/cancel"), samples.one("CANCELLED"), DOES
-    ),
-    "tx settle": Case(
-        ("tx", "settle", samples.REF, "waive"),
-        ("POST", f"{TX}/settle"),
-        samples.one("PARTIAL"),
-        DOES,
-    ),
+    "tx cancel": Case(("tx", "cancel", samples.REF), ("POST", f"{TX}/cancel"), samples.one("CANCELLED"), DOES),
+    "tx settle": Case(("tx", "settle", samples.REF, "waive"), ("POST", f"{TX}/settle"), samples.one("PARTIAL"), DOES),
     "tx replace": Case(
         ("tx", "replace", samples.REF),
         ("POST", f"/local/v1/transactions/{samples.REF}/replace"),
@@ -96,36 +84,20 @@ CASES = {
         ok({"reference": samples.REF, "result": "queued"}),
         DOES,
     ),
-    "open": Case(
-        ("open", samples.REF),
-        ("GET", f"/local/v1/checkout/{samples.REF}"),
-        ok(samples.CHECKOUT),
-        DOES,
-    ),
+    "open": Case(("open", samples.REF), ("GET", f"/local/v1/checkout/{samples.REF}"), ok(samples.CHECKOUT), DOES),
     "tx wait": Case(("tx", "wait", samples.REF), ("GET", TX), samples.one("SUCCESS"), ONE_THING),
-    "review list": Case(
-        ("review", "list"), ("GET", wire.Path.REVIEWS), ok([samples.REVIEW]), ok([])
-    ),
-    "review show": Case(
-        ("review", "show", samples.REVIEW["id"]), ("GET", REVIEW), ok(samples.REVIEW), ONE_THING
-    ),
-    "review approve": Case(
-        ("review", "approve", samples.REVIEW["id"]), ("POST", f"{REVIEW}/approve"), DECIDED, DOES
-    ),
+    "review list": Case(("review", "list"), ("GET", wire.Path.REVIEWS), ok([samples.REVIEW]), ok([])),
+    "review show": Case(("review", "show", samples.REVIEW["id"]), ("GET", REVIEW), ok(samples.REVIEW), ONE_THING),
+    "review approve": Case(("review", "approve", samples.REVIEW["id"]), ("POST", f"{REVIEW}/approve"), DECIDED, DOES),
     "review reject": Case(
         ("review", "reject", samples.REVIEW["id"], "--notes", "no such money"),
         ("POST", f"{REVIEW}/reject"),
         DECIDED,
         DOES,
     ),
-    "review undo": Case(
-        ("review", "undo", samples.REVIEW["id"]), ("POST", f"{REVIEW}/undo"), DECIDED, DOES
-    ),
+    "review undo": Case(("review", "undo", samples.REVIEW["id"]), ("POST", f"{REVIEW}/undo"), DECIDED, DOES),
     "review payers list": Case(
-        ("review", "payers", "list"),
-        ("GET", wire.Path.APPROVED_PAYERS),
-        ok([samples.PAYER]),
-        ok([]),
+        ("review", "payers", "list"), ("GET", wire.Path.APPROVED_PAYERS), ok([samples.PAYER]), ok([])
     ),
     "review payers revoke": Case(
         ("review", "payers", "revoke", samples.PAYER["id"]),
@@ -134,9 +106,7 @@ CASES = {
         DOES,
         ("revoked", "already_revoked"),
     ),
-    "messages list": Case(
-        ("messages", "list"), ("GET", wire.Path.LOCAL_MESSAGES), ok([samples.MESSAGE_ROW]), ok([])
-    ),
+    "messages list": Case(("messages", "list"), ("GET", wire.Path.LOCAL_MESSAGES), ok([samples.MESSAGE_ROW]), ok([])),
     "messages show": Case(
         ("messages", "show", samples.MESSAGE),
         ("GET", f"/local/v1/messages/{samples.MESSAGE}"),
@@ -162,19 +132,11 @@ CASES = {
         DOES,
     ),
     "today": Case(("today",), ("GET", wire.Path.LOCAL_REPORT), ok(samples.REPORT), ok(NO_MONEY)),
-    "report": Case(
-        ("report", "--yesterday"), ("GET", wire.Path.LOCAL_REPORT), ok(samples.REPORT), ok(NO_MONEY)
-    ),
+    "report": Case(("report", "--yesterday"), ("GET", wire.Path.LOCAL_REPORT), ok(samples.REPORT), ok(NO_MONEY)),
     "status": Case(("status",), ("GET", wire.Path.LOCAL_STATUS), ok(samples.STATUS), ok({})),
-    "lines status": Case(
-        ("lines", "status"), ("GET", wire.Path.LINES), ok(samples.LINES), ok(EMPTY_LINES)
-    ),
-    "phones status": Case(
-        ("phones", "status"), ("GET", wire.Path.LOCAL_MODEMS), ok([samples.MODEM]), ok([])
-    ),
-    "phones show": Case(
-        ("phones", "show", "zte-front"), ("GET", MODEM), ok(samples.MODEM), ONE_THING
-    ),
+    "lines status": Case(("lines", "status"), ("GET", wire.Path.LINES), ok(samples.LINES), ok(EMPTY_LINES)),
+    "phones status": Case(("phones", "status"), ("GET", wire.Path.LOCAL_MODEMS), ok([samples.MODEM]), ok([])),
+    "phones show": Case(("phones", "show", "zte-front"), ("GET", MODEM), ok(samples.MODEM), ONE_THING),
     "phones test": Case(
         ("phones", "test", "zte-front"),
         ("POST", f"{MODEM}/test"),
@@ -182,10 +144,7 @@ CASES = {
         DOES,
     ),
     "phones name": Case(
-        ("phones", "name", "zte-front", "till"),
-        ("PATCH", MODEM),
-        ok({**samples.MODEM, "name": "till"}),
-        DOES,
+        ("phones", "name", "zte-front", "till"), ("PATCH", MODEM), ok({**samples.MODEM, "name": "till"}), DOES
     ),
     "phones list": Case(("phones", "list"), ("GET", wire.Path.SIMS), ok(samples.SIMS), ok([])),
     "lines ignore": Case(
@@ -201,15 +160,7 @@ CASES = {
         ok({**samples.SMSCS, "smscs": []}),
     ),
     "lines trust": Case(
-        (
-            "lines",
-            "trust",
-            "zte-front:0",
-            "--message",
-            samples.MESSAGE,
-            "--password-file",
-            "pw.txt",
-        ),
+        ("lines", "trust", "zte-front:0", "--message", samples.MESSAGE, "--password-file", "pw.txt"),
         ("POST", wire.Path.LOCAL_SIM_TRUST),
         ok({"message_id": samples.MESSAGE, "settled": 2}),
         DOES,
@@ -221,10 +172,7 @@ CASES = {
         DOES,
     ),
     "lines acknowledge": Case(
-        ("lines", "acknowledge", "zte-front:0"),
-        ("POST", wire.Path.LOCAL_SIM_UNTOLD),
-        ok(samples.KNOWN),
-        ok([]),
+        ("lines", "acknowledge", "zte-front:0"), ("POST", wire.Path.LOCAL_SIM_UNTOLD), ok(samples.KNOWN), ok([])
     ),
     "lines add": Case(
         ("lines", "add", "0244124567", "--provider", "momo_mtn", "--name", "Ama"),
@@ -232,23 +180,13 @@ CASES = {
         Says({"success": True, "data": samples.METHOD_ROW}, 201),
         DOES,
     ),
-    "lines list": Case(
-        ("lines", "list"), ("GET", wire.Path.PAYMENT_METHODS), ok([samples.METHOD_ROW]), ok([])
-    ),
-    "lines show": Case(
-        ("lines", "show", samples.METHOD), ("GET", METHOD), ok(samples.METHOD_ROW), ONE_THING
-    ),
+    "lines list": Case(("lines", "list"), ("GET", wire.Path.PAYMENT_METHODS), ok([samples.METHOD_ROW]), ok([])),
+    "lines show": Case(("lines", "show", samples.METHOD), ("GET", METHOD), ok(samples.METHOD_ROW), ONE_THING),
     "lines update": Case(
-        ("lines", "update", samples.METHOD, "--sim", "none"),
-        ("PATCH", METHOD),
-        ok(samples.METHOD_ROW),
-        DOES,
+        ("lines", "update", samples.METHOD, "--sim", "none"), ("PATCH", METHOD), ok(samples.METHOD_ROW), DOES
     ),
     "lines remove": Case(
-        ("lines", "remove", samples.METHOD, "--yes"),
-        ("DELETE", METHOD),
-        ok(samples.METHOD_ROW),
-        DOES,
+        ("lines", "remove", samples.METHOD, "--yes"), ("DELETE", METHOD), ok(samples.METHOD_ROW), DOES
     ),
     "lines wallet": Case(
         ("lines", "wallet", samples.METHOD, "214.56", "--password-file", "pw.txt"),
@@ -263,14 +201,9 @@ CASES = {
         Says({"success": True, "data": samples.ENDPOINT, "secret": "whsec_x"}, 201),
         DOES,
     ),
-    "endpoints list": Case(
-        ("endpoints", "list"), ("GET", wire.Path.ENDPOINTS), ok([samples.ENDPOINT]), ok([])
-    ),
+    "endpoints list": Case(("endpoints", "list"), ("GET", wire.Path.ENDPOINTS), ok([samples.ENDPOINT]), ok([])),
     "endpoints show": Case(
-        ("endpoints", "show", samples.ENDPOINT["id"]),
-        ("GET", ENDPOINT),
-        ok(samples.ENDPOINT),
-        ONE_THING,
+        ("endpoints", "show", samples.ENDPOINT["id"]), ("GET", ENDPOINT), ok(samples.ENDPOINT), ONE_THING
     ),
     "endpoints update": Case(
         ("endpoints", "update", samples.ENDPOINT["id"], "--description", "shop"),
@@ -298,20 +231,12 @@ CASES = {
         Says({"success": True, "deleted": True, "undelivered": 0}),
         DOES,
     ),
-    "deliveries list": Case(
-        ("deliveries", "list"), ("GET", wire.Path.DELIVERIES), ok([samples.DELIVERY]), ok([])
-    ),
+    "deliveries list": Case(("deliveries", "list"), ("GET", wire.Path.DELIVERIES), ok([samples.DELIVERY]), ok([])),
     "simulate payment": Case(
-        ("simulate", "payment", "--amount", "5"),
-        ("POST", wire.Path.TEST_PAYMENTS),
-        ok(samples.SIMULATED),
-        DOES,
+        ("simulate", "payment", "--amount", "5"), ("POST", wire.Path.TEST_PAYMENTS), ok(samples.SIMULATED), DOES
     ),
     "deliveries show": Case(
-        ("deliveries", "show", samples.DELIVERY["id"]),
-        ("GET", DELIVERY),
-        ok(samples.DELIVERED),
-        ONE_THING,
+        ("deliveries", "show", samples.DELIVERY["id"]), ("GET", DELIVERY), ok(samples.DELIVERED), ONE_THING
     ),
     "deliveries attempts": Case(
         ("deliveries", "attempts", samples.DELIVERY["id"]),
@@ -332,16 +257,10 @@ CASES = {
         DOES,
     ),
     "dead-letters list": Case(
-        ("dead-letters", "list"),
-        ("GET", wire.Path.DEAD_LETTERS),
-        ok([samples.DEAD_LETTER]),
-        ok([]),
+        ("dead-letters", "list"), ("GET", wire.Path.DEAD_LETTERS), ok([samples.DEAD_LETTER]), ok([])
     ),
     "dead-letters show": Case(
-        ("dead-letters", "show", samples.DEAD_LETTER["id"]),
-        ("GET", LETTER),
-        ok(samples.DEAD_LETTER),
-        ONE_THING,
+        ("dead-letters", "show", samples.DEAD_LETTER["id"]), ("GET", LETTER), ok(samples.DEAD_LETTER), ONE_THING
     ),
     "dead-letters replay": Case(
         ("dl", "replay", samples.DEAD_LETTER["id"]),
@@ -361,21 +280,10 @@ CASES = {
         Says({"success": True, "status_code": 200, "response_body": "ok", "message": "200."}),
         DOES,
     ),
-    "notices list": Case(
-        ("notices", "list"), ("GET", wire.Path.LOCAL_NOTICES), ok([samples.NOTICE]), ok([])
-    ),
-    "notices seen": Case(
-        ("notices", "seen"), ("POST", wire.Path.LOCAL_NOTICES_SEEN), ok({"seen": 2}), DOES
-    ),
-    "notices test": Case(
-        ("notices", "test"), ("POST", wire.Path.LOCAL_NOTICES_TEST), ok({"queued": ["email"]}), DOES
-    ),
-    "phones sources": Case(
-        ("phones", "sources"),
-        ("GET", wire.Path.LOCAL_SOURCES),
-        ok([samples.SOURCE]),
-        ok([]),
-    ),
+    "notices list": Case(("notices", "list"), ("GET", wire.Path.LOCAL_NOTICES), ok([samples.NOTICE]), ok([])),
+    "notices seen": Case(("notices", "seen"), ("POST", wire.Path.LOCAL_NOTICES_SEEN), ok({"seen": 2}), DOES),
+    "notices test": Case(("notices", "test"), ("POST", wire.Path.LOCAL_NOTICES_TEST), ok({"queued": ["email"]}), DOES),
+    "phones sources": Case(("phones", "sources"), ("GET", wire.Path.LOCAL_SOURCES), ok([samples.SOURCE]), ok([])),
     "phones rotate-key": Case(
         ("phones", "rotate-key", "phone1"),
         ("POST", wire.Path.LOCAL_SOURCE_KEY.format(name="phone1")),
@@ -398,10 +306,7 @@ CASES = {
         DOES,
     ),
     "notices password": Case(
-        ("notices", "password", "--forget"),
-        ("POST", wire.Path.LOCAL_SMTP_PASSWORD),
-        ok({"set": False}),
-        DOES,
+        ("notices", "password", "--forget"), ("POST", wire.Path.LOCAL_SMTP_PASSWORD), ok({"set": False}), DOES
     ),
     "keys create": Case(
         ("keys", "create", "--name", "till"),
@@ -410,26 +315,16 @@ CASES = {
         DOES,
     ),
     "keys list": Case(("keys", "list"), ("GET", wire.Path.KEYS), ok([samples.KEY]), ok([])),
-    "users shift list": Case(
-        ("users", "shift", "list"), ("GET", wire.Path.LOCAL_SHIFTS), ok([samples.SHIFT]), ok([])
-    ),
+    "users shift list": Case(("users", "shift", "list"), ("GET", wire.Path.LOCAL_SHIFTS), ok([samples.SHIFT]), ok([])),
     "users shift show": Case(
         ("users", "shift", "show", "7"), ("GET", "/local/v1/shifts/7"), ok(samples.SHIFT), ONE_THING
     ),
-    "users shift open": Case(
-        ("users", "shift", "open"), ("POST", wire.Path.LOCAL_SHIFTS), ok(samples.SHIFT), DOES
-    ),
+    "users shift open": Case(("users", "shift", "open"), ("POST", wire.Path.LOCAL_SHIFTS), ok(samples.SHIFT), DOES),
     "users shift close": Case(
-        ("users", "shift", "close"),
-        ("POST", "/local/v1/shifts/mine/close"),
-        ok(samples.SHIFT),
-        DOES,
+        ("users", "shift", "close"), ("POST", "/local/v1/shifts/mine/close"), ok(samples.SHIFT), DOES
     ),
     "users list": Case(
-        ("users", "list"),
-        ("GET", wire.Path.LOCAL_USERS),
-        ok([samples.USER]),
-        "the owner is always there",
+        ("users", "list"), ("GET", wire.Path.LOCAL_USERS), ok([samples.USER]), "the owner is always there"
     ),
     "users add": Case(
         ("users", "add", "ama", "cashier", "--password-file", "pw.txt"),
@@ -437,38 +332,21 @@ CASES = {
         ok(samples.USER),
         DOES,
     ),
-    "users role": Case(
-        ("users", "role", "ama", "manager"), ("PATCH", USER), ok(samples.USER), DOES
-    ),
+    "users role": Case(("users", "role", "ama", "manager"), ("PATCH", USER), ok(samples.USER), DOES),
     "hub init": Case(
         ("hub", "init", "--yes"),
         ("POST", wire.Path.LOCAL_HUB),
         ok({"changed": True, "url": "https://hub.example"}),
         DOES,
     ),
-    "hub end": Case(
-        ("hub", "end"),
-        ("DELETE", wire.Path.LOCAL_HUB),
-        ok({"changed": True, "withdrawn": 1}),
-        DOES,
-    ),
+    "hub end": Case(("hub", "end"), ("DELETE", wire.Path.LOCAL_HUB), ok({"changed": True, "withdrawn": 1}), DOES),
     "hub invite": Case(
         ("hub", "invite", "kumasi"),
         ("POST", wire.Path.LOCAL_HUB_INVITES),
-        ok(
-            {
-                "name": "kumasi",
-                "word": "7k2m9xq4",
-                "decides": "all",
-                "expires_in_s": 900,
-                "url": "https://hub.example",
-            }
-        ),
+        ok({"name": "kumasi", "word": "7k2m9xq4", "decides": "all", "expires_in_s": 900, "url": "https://hub.example"}),
         DOES,
     ),
-    "hub status": Case(
-        ("hub", "status"), ("GET", wire.Path.LOCAL_HUB), ok([samples.BRANCH]), ok([])
-    ),
+    "hub status": Case(("hub", "status"), ("GET", wire.Path.LOCAL_HUB), ok([samples.BRANCH]), ok([])),
     "hub distrust": Case(
         ("hub", "distrust", "kumasi", "--since", "1h", "--yes"),
         ("POST", wire.Path.LOCAL_HUB_DISTRUST),
@@ -495,14 +373,9 @@ CASES = {
         )
     },
     "hub join": Case(
-        ("hub", "join", "https://hub.example", "7k2m9xq4"),
-        ("POST", wire.Path.LOCAL_BRANCH),
-        ok(samples.JOINED),
-        DOES,
+        ("hub", "join", "https://hub.example", "7k2m9xq4"), ("POST", wire.Path.LOCAL_BRANCH), ok(samples.JOINED), DOES
     ),
-    "hub leave": Case(
-        ("hub", "leave"), ("POST", wire.Path.LOCAL_BRANCH_LEAVE), ok({"left": False}), DOES
-    ),
+    "hub leave": Case(("hub", "leave"), ("POST", wire.Path.LOCAL_BRANCH_LEAVE), ok({"left": False}), DOES),
     "hub restore": Case(
         ("hub", "restore", "--from-hub"),
         ("POST", wire.Path.LOCAL_BRANCH_RESTORE),
@@ -511,19 +384,11 @@ CASES = {
     ),
     "users disable": Case(("users", "disable", "ama"), ("PATCH", USER), ok(samples.USER), DOES),
     "users reset": Case(
-        ("users", "reset", "ama", "--second-factor"),
-        ("POST", f"{USER}/reset"),
-        ok(samples.USER),
-        DOES,
+        ("users", "reset", "ama", "--second-factor"), ("POST", f"{USER}/reset"), ok(samples.USER), DOES
     ),
-    "keys show": Case(
-        ("keys", "show", samples.KEY["id"]), ("GET", KEY), ok(samples.KEY), ONE_THING
-    ),
+    "keys show": Case(("keys", "show", samples.KEY["id"]), ("GET", KEY), ok(samples.KEY), ONE_THING),
     "keys rotate": Case(
-        ("keys", "rotate", samples.KEY["id"]),
-        ("POST", f"{KEY}/rotate"),
-        Says(samples.ROTATED, 201),
-        DOES,
+        ("keys", "rotate", samples.KEY["id"]), ("POST", f"{KEY}/rotate"), Says(samples.ROTATED, 201), DOES
     ),
     "keys revoke": Case(
         ("keys", "revoke", samples.KEY["id"], "--yes"),
@@ -551,10 +416,7 @@ CASES = {
         "it says how the daemon is, or that there is none",
     ),
     "endpoints rules list": Case(
-        ("endpoints", "rules", "list", samples.ENDPOINT["id"]),
-        ("GET", f"{ENDPOINT}/rules"),
-        ok([samples.RULE]),
-        ok([]),
+        ("endpoints", "rules", "list", samples.ENDPOINT["id"]), ("GET", f"{ENDPOINT}/rules"), ok([samples.RULE]), ok([])
     ),
     "endpoints rules add": Case(
         ("endpoints", "rules", "add", samples.ENDPOINT["id"], "amount", ">=", "50"),
@@ -563,15 +425,7 @@ CASES = {
         DOES,
     ),
     "endpoints rules update": Case(
-        (
-            "endpoints",
-            "rules",
-            "update",
-            samples.ENDPOINT["id"],
-            samples.RULE["id"],
-            "--name",
-            "rents",
-        ),
+        ("endpoints", "rules", "update", samples.ENDPOINT["id"], samples.RULE["id"], "--name", "rents"),
         ("PUT", f"{ENDPOINT}/rules/{samples.RULE['id']}"),
         ok(samples.RULE),
         DOES,
@@ -595,10 +449,7 @@ CASES = {
         ONE_THING,
     ),
     "simulate sms": Case(
-        ("simulate", "sms", "--file", "receipt.txt"),
-        ("POST", wire.Path.TEST_PAYMENTS),
-        ok(samples.SIMULATED),
-        DOES,
+        ("simulate", "sms", "--file", "receipt.txt"), ("POST", wire.Path.TEST_PAYMENTS), ok(samples.SIMULATED), DOES
     ),
     "lines pin": Case(
         ("lines", "pin", "zte-front:0", "--pin-file", "pin.txt"),

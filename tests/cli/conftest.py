@@ -130,8 +130,6 @@ def in_process(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
             here.setattr("sys.stdin", typed)
             with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
                 code = __main___module.main(words[len(program) :])
-        return subprocess.CompletedProcess(
-            words, code, out.getvalue().encode(), err.getvalue().encode()
-        )
+        return subprocess.CompletedProcess(words, code, out.getvalue().encode(), err.getvalue().encode())
 
     monkeypatch.setattr("momo_cli.service.daemon_program.subprocess.run", run)

@@ -15,10 +15,7 @@ from tests.cli.cases import ENDPOINT
 from tests.fakes.daemon_program import Document
 from tests.fakes.fake_api import Says, ok, refusal
 
-NO_SHOP: tuple[Document, int] = (
-    {"success": False, "error": {"code": "NOT_SET_UP", "message": "no shop"}},
-    11,
-)
+NO_SHOP: tuple[Document, int] = ({"success": False, "error": {"code": "NOT_SET_UP", "message": "no shop"}}, 11)
 CHECK = {"id": "clock", "area": "clock", "status": "ok", "detail": "fine", "fix": ""}
 BAD_CHECK = {**CHECK, "status": "fail", "fix": "sudo timedatectl set-ntp true"}
 DOCTOR = {"success": True, "data": {"ok": True, "checks": [CHECK]}}
@@ -168,10 +165,7 @@ IMPORT = ("POST", wire.Path.LOCAL_IMPORT)
 STATEMENT = ("POST", wire.Path.LOCAL_STATEMENT)
 NO_FILE = "no-such-file"
 LINK = ("POST", wire.Path.LOCAL_DASHBOARD_LINK)
-SHARED = {
-    "config get": says({**SETTING, "value": "0.0.0.0:8420"}),
-    "certificate show": says(OWN_CERTIFICATE),
-}
+SHARED = {"config get": says({**SETTING, "value": "0.0.0.0:8420"}), "certificate show": says(OWN_CERTIFICATE)}
 """The settings of a shop that other devices reach; each of them has this value."""
 
 NO_ROWS: Document = {"success": True, "data": [], "meta": {"columns": [], "more": False}}
@@ -234,11 +228,7 @@ def _setting(verb: str, *argv: str, missing: Tried = OWN_FILE) -> Other:
         DOES if verb != "show" else "there are always settings",
         missing,
         _says_no(E.CONFIG_INVALID, 78, f"config {asked}"),
-        program={
-            f"config {asked}": says(data),
-            "config show": says(SETTINGS),
-            "config unset": says(SETTING),
-        },
+        program={f"config {asked}": says(data), "config show": says(SETTINGS), "config unset": says(SETTING)},
         down=0,
     )
 

@@ -70,14 +70,7 @@ def one(status: str) -> Says:
     return ok({**ONE, "status": status})
 
 
-PAGE: dict[str, Any] = {
-    "page": 1,
-    "per_page": 50,
-    "total": 2,
-    "total_pages": 1,
-    "has_next": False,
-    "has_prev": False,
-}
+PAGE: dict[str, Any] = {"page": 1, "per_page": 50, "total": 2, "total_pages": 1, "has_next": False, "has_prev": False}
 CREATED: dict[str, Any] = {
     **of("InitializedTransaction"),
     "reference": REF,
@@ -90,11 +83,7 @@ CREATED: dict[str, Any] = {
     "checkout_url": "https://pay.example/pay/Xb3",
     "client_reference": None,
 }
-CHECKOUT: dict[str, Any] = {
-    "reference": REF,
-    "svc_code": CODE,
-    "checkout_url": "https://pay.example/pay/Xb3",
-}
+CHECKOUT: dict[str, Any] = {"reference": REF, "svc_code": CODE, "checkout_url": "https://pay.example/pay/Xb3"}
 RECONCILED: dict[str, Any] = {
     **of("Reconciliation"),
     "reconciliation_id": "rec_" + "1" * 32,
@@ -106,14 +95,7 @@ RECONCILED: dict[str, Any] = {
 IMPORTED = {"fate": "new", "state": "historical", "id": MESSAGE, "why": None}
 REPARSED: dict[str, Any] = {
     "looked_at": 3,
-    "read": [
-        {
-            "id": MESSAGE,
-            "wording": "own:receipt_2027#39ca68d9",
-            "kind": "payment_received",
-            "state": "held",
-        }
-    ],
+    "read": [{"id": MESSAGE, "wording": "own:receipt_2027#39ca68d9", "kind": "payment_received", "state": "held"}],
     "counts": {"held": 1},
     "dry_run": False,
     "next": None,
@@ -132,15 +114,12 @@ PRUNABLE: dict[str, Any] = {
 }
 FORGETTABLE: dict[str, Any] = {
     "mark": "9f86d081884c7d65",
-    "counts": {
-        "payments": 3, "orders": 2, "messages": 3, "sms": 4, "webhooks": 5, "reviews": 0,
-        "approved_names": 1,
-    },
+    "counts": {"payments": 3, "orders": 2, "messages": 3, "sms": 4, "webhooks": 5, "reviews": 0, "approved_names": 1},
     "total": 18,
     "open": {},
     "unfinished": [],
     "dry_run": True,
-}  # fmt: skip
+}
 PAYER_DATA: dict[str, Any] = {
     "payer": "+233244124567", "mark": "9f86d081884c7d65", "payments": [{"amount": "25.00"}],
     "orders": [], "messages": [], "webhooks": [], "sms": [], "approved_names": ["AMA MENSAH"],
@@ -152,12 +131,7 @@ TEMPLATES: dict[str, Any] = {
         {
             "file": "mtn.toml",
             "wordings": [
-                {
-                    "name": "own:receipt_2027#39ca68d9",
-                    "network": "mtn",
-                    "kind": "payment_received",
-                    "confirmed": [],
-                }
+                {"name": "own:receipt_2027#39ca68d9", "network": "mtn", "kind": "payment_received", "confirmed": []}
             ],
             "problems": [{"line": 6, "why": "unknown field {amout}", "todo": "use one of amount"}],
         }
@@ -199,12 +173,7 @@ _PHONE["sims"] = [
             "phone_number": "+233244124567",
             "account_name": "Ama Mensah",
         },
-        "unaccounted": {
-            "came_in": "30.00",
-            "went_out": "0.00",
-            "currency": "GHS",
-            "since": "2026-11-19T09:14:00.000Z",
-        },
+        "unaccounted": {"came_in": "30.00", "went_out": "0.00", "currency": "GHS", "since": "2026-11-19T09:14:00.000Z"},
     },
     {**_SIM, "slot_index": 1, "network": "Telecel", "unplaced_payments": 3, "line": None},
 ]
@@ -242,19 +211,9 @@ WALLET = {
     "balance": "214.56",
     "untold": "-5.00",
     "currency": "GHS",
-    "messages": [
-        {
-            "message_id": MESSAGE,
-            "outcome": "paid",
-            "sentence": "GHS 25.00 (93214500001) pays now.",
-        }
-    ],
+    "messages": [{"message_id": MESSAGE, "outcome": "paid", "sentence": "GHS 25.00 (93214500001) pays now."}],
 }
-TEST_PAYMENT: dict[str, Any] = {
-    "amount": "1.37",
-    "currency": "GHS",
-    "expires_at": "2026-11-20T10:18:00.000Z",
-}
+TEST_PAYMENT: dict[str, Any] = {"amount": "1.37", "currency": "GHS", "expires_at": "2026-11-20T10:18:00.000Z"}
 SMSCS: dict[str, Any] = {
     "device_id": DEVICE,
     "slot_index": 0,
@@ -278,12 +237,7 @@ SMSCS: dict[str, Any] = {
     ],
     "test_payment": None,
 }
-IGNORED_SIM: dict[str, Any] = {
-    "device_id": DEVICE,
-    "name": "zte-front",
-    **SIMS[0]["sims"][0],
-    "ignored": True,
-}
+IGNORED_SIM: dict[str, Any] = {"device_id": DEVICE, "name": "zte-front", **SIMS[0]["sims"][0], "ignored": True}
 METHOD_ROW: dict[str, Any] = {
     **of("PaymentMethod"),
     "id": METHOD,
@@ -510,13 +464,7 @@ STATUS: dict[str, Any] = {
     "version": "0.1.0",
     "pid": 4121,
     "uptime_s": 273600,
-    "db": {
-        "path": "/shop/momo.db",
-        "bytes": 41_000_000,
-        "schema": 1,
-        "sqlite": "3.40.1",
-        "last_check": "ok",
-    },
+    "db": {"path": "/shop/momo.db", "bytes": 41_000_000, "schema": 1, "sqlite": "3.40.1", "last_check": "ok"},
     "clock": {"state": "ok", "skew_s": 1},
     "lines": LINES,
     "today": {
@@ -671,12 +619,7 @@ HUNG: dict[str, Any] = {
     "storage": None,
     "sims": [],
     "troubles": [
-        {
-            "id": "modem.hung",
-            "level": "fail",
-            "text": "no answer to AT+CMGL 2 times",
-            "fix": "pull the modem out",
-        },
+        {"id": "modem.hung", "level": "fail", "text": "no answer to AT+CMGL 2 times", "fix": "pull the modem out"},
         {"id": "modem.silent", "level": "warn", "text": "no message came", "fix": "send one"},
     ],
 }
@@ -766,10 +709,7 @@ REPORT: dict[str, Any] = {
                 },
             ],
             "all": {
-                **{
-                    key: _COLUMN[key]
-                    for key in ("short", "over", "unmatched", "rest", "reversed", "doubted")
-                },
+                **{key: _COLUMN[key] for key in ("short", "over", "unmatched", "rest", "reversed", "doubted")},
                 "paid": {"count": 42, "amount": "3118.50"},
                 "late": 1,
                 "money_in": {"count": 48, "amount": "3344.50"},
@@ -808,7 +748,5 @@ SHIFT = {
     "closed_by": "user:ama",
     "made": [{"currency": "GHS", "count": 4, "amount": "100.00"}],
     "paid": [{"currency": "GHS", "count": 3, "amount": "70.00"}],
-    "settled": [
-        {"kind": "rest_received", "in_cash": True, "currency": "GHS", "count": 1, "amount": "5.00"}
-    ],
+    "settled": [{"kind": "rest_received", "in_cash": True, "currency": "GHS", "count": 1, "amount": "5.00"}],
 }

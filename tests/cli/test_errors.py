@@ -175,12 +175,8 @@ def test_wrong_id_of_an_endpoint_leads_to_their_list() -> None:
     assert next_of(failure) == ["momo endpoints list"]
 
 
-@pytest.mark.parametrize(
-    ("typed", "asked"), [("paid", "SUCCESS"), ("Short", "PARTIAL"), ("EXPIRED", "EXPIRED")]
-)
-def test_a_status_is_given_as_the_list_shows_it(
-    typed: str, asked: str, api: FakeApi, momo: Momo
-) -> None:
+@pytest.mark.parametrize(("typed", "asked"), [("paid", "SUCCESS"), ("Short", "PARTIAL"), ("EXPIRED", "EXPIRED")])
+def test_a_status_is_given_as_the_list_shows_it(typed: str, asked: str, api: FakeApi, momo: Momo) -> None:
     api.on("GET", Path.TRANSACTIONS, ok([], pagination=samples.PAGE))
     assert momo("tx", "list", "--status", typed).code == 0
     assert api.asked[-1].query["status"] == asked

@@ -85,9 +85,7 @@ def steps(line: str) -> Iterator[Step]:
 
 MODEMS = [
     {**samples.MODEM, "device_id": f"{number}a1f0c1e", "name": name, "port": path}
-    for number, (name, path) in enumerate(
-        (("front-desk", "/dev/ttyUSB0"), ("huawei-e3131-4f2a", "/dev/ttyUSB4"))
-    )
+    for number, (name, path) in enumerate((("front-desk", "/dev/ttyUSB0"), ("huawei-e3131-4f2a", "/dev/ttyUSB4")))
 ]
 SIMS = [
     *samples.SIMS,
@@ -130,11 +128,7 @@ class Agreeable(FakeApi):
         self.on("GET", f"{TX}/events", ok([]))
         self.on("DELETE", f"{TX}/settle", samples.one("PARTIAL"))
         self.on("GET", f"/v1/approved-payers/{samples.PAYER['id']}", ok(samples.PAYER))
-        for order in (
-            TX,
-            "/v1/transactions/by-svc/7KQ2MX",
-            "/v1/transactions/by-client-ref/INV-17",
-        ):
+        for order in (TX, "/v1/transactions/by-svc/7KQ2MX", "/v1/transactions/by-client-ref/INV-17"):
             self.on("GET", order, samples.one("SUCCESS"))
         rows: list[tuple[tuple[str, str], Says]] = [(c.call, c.good) for c in CASES.values()]
         rows += [each for row in OTHERS.values() for each in row.api.items()]
@@ -159,10 +153,7 @@ def _alike(scripted: str, asked: Asked) -> bool:
 
 
 def _fits(template: str, path: str) -> bool:
-    return (
-        re.fullmatch(re.sub(r"\{\w+\}", "[^/]+", re.escape(template).replace("\\", "")), path)
-        is not None
-    )
+    return re.fullmatch(re.sub(r"\{\w+\}", "[^/]+", re.escape(template).replace("\\", "")), path) is not None
 
 
 @pytest.fixture
@@ -217,10 +208,7 @@ def runs(name: str, line: str) -> bool:
     """Return whether an example starts this command, also by its short words."""
     words = name.split()
     return any(
-        all(
-            there == here or here in ALIASES.get(there, ())
-            for there, here in zip(step.words, words, strict=False)
-        )
+        all(there == here or here in ALIASES.get(there, ()) for there, here in zip(step.words, words, strict=False))
         for step in steps(line)
     )
 
@@ -251,12 +239,7 @@ def test_example_of_the_help_does_what_it_says(
     folder = Path(tempfile.mkdtemp(dir=tmp_path))
     # Commands that write a secret refuse to overwrite a file.
     write_files(
-        folder,
-        [
-            file
-            for file in FILES
-            if file in line and (name == "deliveries verify" or file != "hook.secret")
-        ],
+        folder, [file for file in FILES if file in line and (name == "deliveries verify" or file != "hook.secret")]
     )
     monkeypatch.chdir(folder)
     out = ""

@@ -13,9 +13,7 @@ ENDPOINT = samples.ENDPOINT["id"]
 COMMANDS_WITH_AN_END = {
     "tx list": ("tx", "list"),
     "replay --gap": ("replay", "--gap", "--endpoint", ENDPOINT),
-    "deliveries redeliver": (
-        *("deliveries", "redeliver", "--failed", "--endpoint", ENDPOINT, "--dry-run"),
-    ),
+    "deliveries redeliver": (*("deliveries", "redeliver", "--failed", "--endpoint", ENDPOINT, "--dry-run"),),
     "replay": ("replay", "--endpoint", ENDPOINT, "--dry-run"),
     "report": ("report",),
     "data export": ("data", "export", "payments"),

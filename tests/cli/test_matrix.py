@@ -35,9 +35,7 @@ def test_every_command_has_a_row_of_the_matrix() -> None:
 def test_every_row_types_the_command_that_it_is_named_after() -> None:
     typed = {name: case.argv for name, case in CASES.items()}
     typed |= {name: row.argv for name, row in OTHERS.items()}
-    assert {
-        name: argv for name, argv in typed.items() if not names(" ".join(argv) + " ", name)
-    } == {}
+    assert {name: argv for name, argv in typed.items() if not names(" ".join(argv) + " ", name)} == {}
 
 
 def names(line: str, command: str) -> bool:
@@ -101,13 +99,8 @@ def test_good_answer_makes_lines_for_people(name: str, api: FakeApi, momo: Momo)
     assert not set("✓✗…—·→─") & set(ascii_only.out + ascii_only.err)
 
 
-@each(
-    ("name", "empty"),
-    [(n, case.empty) for n, case in CASES.items() if isinstance(case.empty, Says)],
-)
-def test_empty_list_is_success_and_nothing_on_stdout(
-    name: str, empty: Says, api: FakeApi, momo: Momo
-) -> None:
+@each(("name", "empty"), [(n, case.empty) for n, case in CASES.items() if isinstance(case.empty, Says)])
+def test_empty_list_is_success_and_nothing_on_stdout(name: str, empty: Says, api: FakeApi, momo: Momo) -> None:
     case = CASES[name]
     prepare(api, case, empty)
     assert momo(*case.argv, "--json").json == empty.body
@@ -127,9 +120,7 @@ def test_not_found_is_3_or_for_reconcile_5(name: str, api: FakeApi, momo: Momo) 
     assert ran.code == ran.json["exit_code"] == (5 if name == "reconcile" else 3)
     following = "momo doctor" if name == "tx list" else "momo tx list"
     assert ran.json["error"]["next"] == [following]
-    assert ran.err.startswith(
-        "error: there is no transaction with that reference or code  [TRANSACTION_NOT_FOUND]\n"
-    )
+    assert ran.err.startswith("error: there is no transaction with that reference or code  [TRANSACTION_NOT_FOUND]\n")
 
 
 @EACH
@@ -165,11 +156,7 @@ def test_not_set_up_is_11_and_comes_before_7(name: str, shop: Shop, momo: Momo) 
     assert ran.code == 11
     assert ran.json == {
         "success": False,
-        "error": {
-            "code": "NOT_SET_UP",
-            "message": "there is no shop on this machine yet",
-            "next": ["momo setup"],
-        },
+        "error": {"code": "NOT_SET_UP", "message": "there is no shop on this machine yet", "next": ["momo setup"]},
         "exit_code": 11,
     }
 
@@ -202,9 +189,7 @@ def test_quiet_failure_is_one_error_line_and_one_next_line(name: str, momo: Momo
         ("A_NEWER_REFUSAL", 422, 5),
     ],
 )
-def test_reconcile_has_its_own_exit_codes(
-    code: str, status: int, expected: int, api: FakeApi, momo: Momo
-) -> None:
+def test_reconcile_has_its_own_exit_codes(code: str, status: int, expected: int, api: FakeApi, momo: Momo) -> None:
     api.on("POST", f"{TX}/reconcile", refusal(status, code))
     assert momo("reconcile", samples.REF, "0000012345", "--json").code == expected
 
@@ -301,9 +286,7 @@ def test_other_commands_with_nothing_to_show_are_0_and_say_so_on_stderr(
 
 
 @pytest.mark.usefixtures("naps")
-@each(
-    ("name", "cell"), [*tried("missing"), *tried("refused")],
-)  # fmt: skip
+@each(("name", "cell"), [*tried("missing"), *tried("refused")])
 def test_other_commands_that_cannot_say_why_with_their_code_on_both_sides(
     name: str, cell: Cell, situation: Callable[..., tuple[str, ...]], momo: Momo
 ) -> None:
@@ -328,9 +311,7 @@ def test_other_commands_that_cannot_say_why_with_their_code_on_both_sides(
 
 @pytest.mark.usefixtures("naps")
 @each(("name", "code"), ending("down"))
-def test_other_commands_without_a_daemon(
-    name: str, code: int, program: FakeProgram, momo: Momo
-) -> None:
+def test_other_commands_without_a_daemon(name: str, code: int, program: FakeProgram, momo: Momo) -> None:
     row = OTHERS[name]
     program.says = dict(row.program)
     ends(momo(*row.argv, "--json", "-q"), code, "DAEMON_DOWN" if code == 7 else "", row)
@@ -338,9 +319,7 @@ def test_other_commands_without_a_daemon(
 
 @pytest.mark.usefixtures("naps")
 @each(("name", "code"), ending("unset"))
-def test_other_commands_without_a_shop(
-    name: str, code: int, shop: Shop, program: FakeProgram, momo: Momo
-) -> None:
+def test_other_commands_without_a_shop(name: str, code: int, shop: Shop, program: FakeProgram, momo: Momo) -> None:
     row = OTHERS[name]
     (shop.home / wire.DATABASE_NAME).unlink(missing_ok=True)
     program.says = {verb: NO_SHOP if code == 11 else said for verb, said in row.program.items()}

@@ -48,9 +48,7 @@ def shown(name: str, api: FakeApi, momo: Momo, good: Says | None = None) -> str:
 
 
 @each("name", SHOWN)
-def test_no_raw_id_is_shown_where_a_name_or_number_serves(
-    name: str, api: FakeApi, momo: Momo
-) -> None:
+def test_no_raw_id_is_shown_where_a_name_or_number_serves(name: str, api: FakeApi, momo: Momo) -> None:
     text = WITHOUT_NAME.sub("", OWN_ID.sub("", shown(name, api, momo)))
     assert UUID.findall(text) == [], text
 
@@ -114,9 +112,7 @@ ONE_LINE = ("tx list", "messages list", "review list")
 
 
 @pytest.mark.parametrize("name", ONE_LINE)
-def test_a_row_is_one_line_on_80_columns_also_with_a_long_name(
-    name: str, api: FakeApi, momo: Momo
-) -> None:
+def test_a_row_is_one_line_on_80_columns_also_with_a_long_name(name: str, api: FakeApi, momo: Momo) -> None:
     body = texts_made_long(CASES[name].good.body)
     rows = [{**body["data"][0], "id": str(uuid.UUID(int=n))} for n in range(7)]
     text = shown(name, api, momo, Says({**body, "data": rows}))

@@ -25,9 +25,7 @@ def test_uuid_is_what_the_standard_library_makes_of_the_same_bytes(entropy: byte
 
 
 @given(SIXTEEN, st.integers(0, 2**48 * 1000 - 1))
-def test_time_ordered_uuid_has_version_7_the_time_and_the_random_bits(
-    entropy: bytes, now_us: int
-) -> None:
+def test_time_ordered_uuid_has_version_7_the_time_and_the_random_bits(entropy: bytes, now_us: int) -> None:
     random = ids.new_uuid(entropy)
     made = uuid.UUID(ids.time_ordered(random, now_us))
     assert (made.version, made.variant) == (7, uuid.RFC_4122)
@@ -110,9 +108,7 @@ def test_too_little_entropy_is_our_fault(make: object) -> None:
 
 
 @given(st.text(), st.text(), st.integers(0, 9))
-def test_derived_ids_are_those_of_the_json_of_their_parts(
-    url: str, subject: str, revision: int
-) -> None:
+def test_derived_ids_are_those_of_the_json_of_their_parts(url: str, subject: str, revision: int) -> None:
     key = b"k" * 32
     kind = next(iter(EventKind))
     parts = json.dumps([str(Mode.LIVE), url, str(kind), subject, revision]).encode()

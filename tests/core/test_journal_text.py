@@ -8,14 +8,8 @@ from daemon.core.journal_text import facts
 @pytest.mark.parametrize(
     ("data", "expected"),
     [
-        (
-            '{"expected_minor":2500,"currency":"GHS"}',
-            {"expected_amount": "25.00", "currency": "GHS"},
-        ),
-        (
-            '{"status":"PARTIAL","difference_minor":-500}',
-            {"status": "PARTIAL", "difference": "-5.00"},
-        ),
+        ('{"expected_minor":2500,"currency":"GHS"}', {"expected_amount": "25.00", "currency": "GHS"}),
+        ('{"status":"PARTIAL","difference_minor":-500}', {"status": "PARTIAL", "difference": "-5.00"}),
         ('{"amount_minor":null,"why":"x"}', {"amount": None, "why": "x"}),
         ('{"late":false}', {"late": False}),
         ("{}", {}),

@@ -41,11 +41,7 @@ def test_a_verified_request_as_a_single_transaction() -> None:
         "processing_time_ms": 4,
         "payer": {"phone_number": "+233201000456", "name": "KOFI ANTWI"},
         "payer_source": {"phone_number": "receipt", "name": "receipt"},
-        "telco": {
-            "provider": "mtn",
-            "transaction_id": "0012345678",
-            "timestamp": "2026-11-21T08:01:58.123Z",
-        },
+        "telco": {"provider": "mtn", "transaction_id": "0012345678", "timestamp": "2026-11-21T08:01:58.123Z"},
         "meta": {"table": 4, "vat": 1.1},
         "timeline": {
             "created_at": CREATED,
@@ -77,12 +73,7 @@ def test_nested_objects_are_there_when_nothing_is_known() -> None:
     shape = read(TransactionAnswer.of(holder, None, NOW))
     assert shape["payer"] == {"phone_number": None, "name": None}
     assert shape["telco"] == {"provider": None, "transaction_id": None, "timestamp": None}
-    assert shape["timeline"] == {
-        "created_at": CREATED,
-        "pending_at": None,
-        "processing_at": None,
-        "completed_at": None,
-    }
+    assert shape["timeline"] == {"created_at": CREATED, "pending_at": None, "processing_at": None, "completed_at": None}
     assert shape["payer_source"] == {"phone_number": None, "name": None}
     assert shape["merged_into"] == "svc_trx_0f3c0000000040008000000000000002"
 
@@ -91,12 +82,8 @@ def test_nested_objects_are_there_when_nothing_is_known() -> None:
     ("received", "difference", "kind"),
     [(2300, "-2.00", "UNDERPAID"), (2650, "1.50", "OVERPAID"), (2500, None, "EXACT")],
 )
-def test_the_difference_is_signed_and_null_on_exact(
-    received: int, difference: str | None, kind: str
-) -> None:
-    shape = read(
-        TransactionListItemAnswer.of(rows.verified(), rows.payment(amount_minor=received), NOW)
-    )
+def test_the_difference_is_signed_and_null_on_exact(received: int, difference: str | None, kind: str) -> None:
+    shape = read(TransactionListItemAnswer.of(rows.verified(), rows.payment(amount_minor=received), NOW))
     assert (shape["difference"], shape["difference_type"]) == (difference, kind)
 
 
@@ -111,9 +98,7 @@ def test_the_difference_is_signed_and_null_on_exact(
 def test_each_member_of_the_payer_is_the_receipts_else_the_requests_and_says_so(
     phone: str | None, name: str | None, payer: tuple[str, str], source: tuple[str, str]
 ) -> None:
-    shape = read(
-        TransactionAnswer.of(rows.verified(), rows.payment(payer_phone=phone, payer_name=name), NOW)
-    )
+    shape = read(TransactionAnswer.of(rows.verified(), rows.payment(payer_phone=phone, payer_name=name), NOW))
     assert tuple(shape["payer"].values()) == payer
     assert tuple(shape["payer_source"].values()) == source
 
@@ -140,9 +125,7 @@ def test_a_request_expires_on_read_at_the_very_microsecond() -> None:
         (2650, "OVERPAID", "1.50", "overpaid", "Overpaid by GHS 1.50: received 26.50 for 25.00."),
     ],
 )
-def test_reconcile_says_what_was_matched(
-    received: int, status: str, difference: str, kind: str, message: str
-) -> None:
+def test_reconcile_says_what_was_matched(received: int, status: str, difference: str, kind: str, message: str) -> None:
     shape = transaction_json.reconciliation(
         reconciliation_id="rec_" + "0" * 32,
         transaction_id=" 0012345678",
@@ -191,12 +174,7 @@ def test_an_event_carries_the_transaction_it_is_about() -> None:
 
 @pytest.mark.parametrize(
     ("page", "total", "pages", "has_next", "has_prev"),
-    [
-        (1, 0, 0, False, False),
-        (1, 50, 1, False, False),
-        (1, 51, 2, True, False),
-        (9, 51, 2, False, True),
-    ],
+    [(1, 0, 0, False, False), (1, 50, 1, False, False), (1, 51, 2, True, False), (9, 51, 2, False, True)],
 )
 def test_pagination_counts_the_pages_and_says_what_is_beside(
     page: int, total: int, pages: int, *, has_next: bool, has_prev: bool
@@ -234,23 +212,14 @@ WEBHOOK_ID = "ocl_0123456789abcdefghijklmn"
 
 
 def forwarded(
-    at_us: int,
-    transaction: Transaction,
-    payment: Payment,
-    method: PaymentMethod | None,
-    raw: str | None = None,
+    at_us: int, transaction: Transaction, payment: Payment, method: PaymentMethod | None, raw: str | None = None
 ) -> bytes:
     data = core_body.forwarded(transaction, payment, method, raw)
     return core_body.payload(EventKind.FORWARDED, WEBHOOK_ID, at_us, transaction.mode, data)
 
 
 def test_the_forwarded_body_has_the_keys_of_the_decisions_in_their_order() -> None:
-    body = forwarded(
-        AT + MINUTE,
-        rows.verified(),
-        rows.payment(),
-        rows.method(),
-    )
+    body = forwarded(AT + MINUTE, rows.verified(), rows.payment(), rows.method())
     assert body.decode() == (
         '{"webhook_id":"ocl_0123456789abcdefghijklmn","type":"transaction.forwarded",'
         f'"timestamp":"{PAID}","api_version":"1","test":false,"livemode":true,'
@@ -272,32 +241,17 @@ def test_the_forwarded_body_has_the_keys_of_the_decisions_in_their_order() -> No
 
 def test_an_unplaced_walk_in_names_no_request_and_no_number() -> None:
     holder = rows.verified(origin="open", svc_code=None, expected_minor=None, matched_by="none")
-    body = forwarded(
-        AT,
-        holder,
-        rows.payment(payment_method_id=None),
-        None,
-        raw="Payment received",
-    )
+    body = forwarded(AT, holder, rows.payment(payment_method_id=None), None, raw="Payment received")
     data = json.loads(body)["data"]
     assert data["placed"] is False
     assert data["payment_method"] is None
-    assert (data["svc_code"], data["expected_amount"], data["difference_type"]) == (
-        None,
-        None,
-        None,
-    )
+    assert (data["svc_code"], data["expected_amount"], data["difference_type"]) == (None, None, None)
     assert data["actual_amount"] == "25.00"
     assert data["raw"] == "Payment received"
 
 
 def test_a_reversed_payment_says_so_in_later_bodies() -> None:
-    body = forwarded(
-        AT,
-        rows.verified(),
-        rows.payment(reversed_at=AT),
-        rows.method(),
-    )
+    body = forwarded(AT, rows.verified(), rows.payment(reversed_at=AT), rows.method())
     assert json.loads(body)["data"]["reversed_at"] == CREATED
 
 
@@ -310,32 +264,16 @@ def test_the_completed_body_is_the_single_shape_with_its_match() -> None:
             NOW,
             Mode.TEST,
             core_body.completed(
-                request,
-                payment,
-                NOW,
-                reconciliation_id="rec_" + "0" * 32,
-                supersedes_reference=REFERENCE,
+                request, payment, NOW, reconciliation_id="rec_" + "0" * 32, supersedes_reference=REFERENCE
             ),
         )
     )
-    assert list(body) == [
-        "webhook_id",
-        "type",
-        "timestamp",
-        "api_version",
-        "test",
-        "livemode",
-        "data",
-    ]
+    assert list(body) == ["webhook_id", "type", "timestamp", "api_version", "test", "livemode", "data"]
     assert (body["type"], body["test"], body["livemode"]) == ("transaction.completed", True, False)
     assert body["data"] == {
         "transaction_id": rows.TRANSACTION_ID,
         **read(TransactionAnswer.of(request, payment, NOW)),
-        "match": {
-            "matched_by": "code",
-            "late": False,
-            "reconciliation_id": "rec_" + "0" * 32,
-        },
+        "match": {"matched_by": "code", "late": False, "reconciliation_id": "rec_" + "0" * 32},
         "supersedes_reference": REFERENCE,
     }
 
@@ -343,9 +281,7 @@ def test_the_completed_body_is_the_single_shape_with_its_match() -> None:
 @pytest.mark.parametrize(("character", "raw_kept"), [("₵", True), ("😀", True), ("\x01", False)])
 def test_the_largest_payload_stays_within_20_kilobytes(character: str, *, raw_kept: bool) -> None:
     request = rows.verified(
-        meta=json.dumps({"m": "x" * 4080}, separators=(",", ":")),
-        client_reference="₵" * 100,
-        customer_name="₵" * 200,
+        meta=json.dumps({"m": "x" * 4080}, separators=(",", ":")), client_reference="₵" * 100, customer_name="₵" * 200
     )
     text = character * 1600
     body = forwarded(

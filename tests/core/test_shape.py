@@ -27,12 +27,8 @@ class RowAnswer(Struct):
 def test_an_answer_has_the_values_of_the_row_and_those_given() -> None:
     row = Row("Ama", 1_000_000, None, '["a", "b"]')
     body = msgspec.json.encode(shown(RowAnswer, row, test=True))
-    assert body == (
-        b'{"name":"Ama","at":"1970-01-01T00:00:01.000Z","ended_at":null,"events":["a", "b"],"test":true}'
-    )
-    assert msgspec.json.encode(shown(RowAnswer, row, test=False, queued=2)).endswith(
-        b'"test":false,"queued":2}'
-    )
+    assert body == (b'{"name":"Ama","at":"1970-01-01T00:00:01.000Z","ended_at":null,"events":["a", "b"],"test":true}')
+    assert msgspec.json.encode(shown(RowAnswer, row, test=False, queued=2)).endswith(b'"test":false,"queued":2}')
 
 
 def test_the_columns_of_a_request_are_its_members_that_are_given() -> None:

@@ -80,9 +80,7 @@ def test_a_key_without_words_is_the_stored_sentence() -> None:
     ],
     ids=["other values", "other sentence inside"],
 )
-def test_words_that_changed_since_a_row_was_written_leave_its_stored_sentence(
-    stored: dict[str, object],
-) -> None:
+def test_words_that_changed_since_a_row_was_written_leave_its_stored_sentence(stored: dict[str, object]) -> None:
     said = restore({"why": "As it was.", "why.text": stored}, "why")
     assert isinstance(said, Text)
     assert said.render(SAMPLE) == "As it was."

@@ -33,9 +33,7 @@ def test_flag_wins_over_the_setting_and_either_may_switch_http_off(
     assert RunOptions(http=flag).listens_on(setting) == address
 
 
-async def test_pages_of_a_shop_without_http_bear_the_address_that_it_would_have(
-    tmp_path: Path,
-) -> None:
+async def test_pages_of_a_shop_without_http_bear_the_address_that_it_would_have(tmp_path: Path) -> None:
     shop = await FakeShop.make(tmp_path, Config(http=Http(bind="off")), line=False)
     env = replace(shop.env, http_address="")
     assert env.public_base_url == "http://127.0.0.1:8420"

@@ -76,9 +76,7 @@ def test_a_shop_with_a_finding_still_gets_its_backup_and_hears_of_it(shop: Place
     assert backups.restore(shop, None, NOW, dry_run=False)["findings"] == made["findings"]
 
 
-def test_a_copy_that_is_damaged_is_still_removed(
-    shop: Places, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_copy_that_is_damaged_is_still_removed(shop: Places, monkeypatch: pytest.MonkeyPatch) -> None:
     def torn(_source: str, target: Path, **_: int) -> None:
         target.parent.mkdir(exist_ok=True)
         target.write_bytes(b"half")
@@ -171,9 +169,7 @@ def test_each_failed_attempt_to_open_an_old_shop_uses_the_same_copy(
     other.close()
 
 
-def test_a_locked_database_is_not_upgraded_without_a_copy(
-    old_shop: Places, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_locked_database_is_not_upgraded_without_a_copy(old_shop: Places, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(backup, "BUSY_MS", 10)
     other = sqlite3.connect(old_shop.database, isolation_level=None)
     other.execute("PRAGMA locking_mode = EXCLUSIVE")
@@ -214,15 +210,9 @@ def test_without_room_for_that_copy_the_schema_stays_as_it_is(old_shop: Places) 
 
 
 def test_a_restore_tells_what_came_after_the_copy(shop: Places) -> None:
-    run(
-        shop,
-        "UPDATE deliveries SET status = 'pending', next_attempt_at = 9, delivered_at = NULL WHERE id = 'dl1'",
-    )
+    run(shop, "UPDATE deliveries SET status = 'pending', next_attempt_at = 9, delivered_at = NULL WHERE id = 'dl1'")
     made = backups.create(shop, None, NOW)
-    run(
-        shop,
-        "UPDATE deliveries SET status = 'delivered', next_attempt_at = NULL, delivered_at = 9 WHERE id = 'dl1'",
-    )
+    run(shop, "UPDATE deliveries SET status = 'delivered', next_attempt_at = NULL, delivered_at = 9 WHERE id = 'dl1'")
     run(shop, PAY)
     told = backups.restore(shop, made["id"], NOW, dry_run=False)
     assert (told["payments_since"], told["webhooks_repeated"]) == (1, 1)
@@ -334,9 +324,7 @@ def test_a_restore_over_a_locked_database_does_not_hang_and_reads_its_log(
 
 
 @pytest.mark.parametrize("old", ["missing", "torn"])
-def test_without_the_old_database_a_restore_says_so_and_ends_all_sessions(
-    shop: Places, old: str
-) -> None:
+def test_without_the_old_database_a_restore_says_so_and_ends_all_sessions(shop: Places, old: str) -> None:
     for statement in USERS:
         run(shop, statement)
     made = backups.create(shop, None, NOW)
@@ -379,9 +367,7 @@ def test_a_folder_may_have_any_name(folder: str, tmp_path: Path) -> None:
     assert backups.drill(places, made["id"], NOW)["drilled"]
     told = backups.restore(places, made["id"], NOW, dry_run=False)
     assert told["payments_since"] == 1
-    with operator_sql.open_for_operator(
-        places.database, lambda: 0.0, "0f" * 8, show_phones=True
-    ) as sql:
+    with operator_sql.open_for_operator(places.database, lambda: 0.0, "0f" * 8, show_phones=True) as sql:
         assert sql.export(f"{home}/out.db")["payments"] == 1
     assert (Path(home) / "out.db").is_file()
     # No other file was opened or made.
@@ -415,9 +401,7 @@ def test_no_clock_makes_a_restore_take_an_old_copy(shop: Places) -> None:
     assert kept == ["20000101T000000Z", "20261121T080000Z"]
 
 
-def test_after_a_restore_the_copies_of_the_restored_shop_are_the_newest(
-    shop: Places, stick: Path
-) -> None:
+def test_after_a_restore_the_copies_of_the_restored_shop_are_the_newest(shop: Places, stick: Path) -> None:
     first = backups.create(shop, None, NOW, also_to=str(stick))
     run(shop, PAY)
     backups.create(shop, None, NOW.replace(day=22), also_to=str(stick))
@@ -434,12 +418,7 @@ def test_after_a_restore_the_copies_of_the_restored_shop_are_the_newest(
 def test_a_copy_that_is_not_sound_is_never_put_back(shop: Places) -> None:
     copy = Path(backups.create(shop, None, NOW)["path"])
     whole, before = copy.read_bytes(), Path(shop.database).read_bytes()
-    for broken in (
-        whole[: len(whole) // 2],
-        whole[:4096] + bytes(4096) + whole[8192:],
-        b"no database",
-        b"",
-    ):
+    for broken in (whole[: len(whole) // 2], whole[:4096] + bytes(4096) + whole[8192:], b"no database", b""):
         copy.write_bytes(broken)
         with pytest.raises(backup.BackupBad):
             backups.verify(shop, None)
@@ -470,17 +449,10 @@ def test_copies_of_one_second_have_names_of_their_own(shop: Places, stick: Path)
     assert len(list(stick.iterdir())) == 1
 
 
-def test_a_copy_that_would_fill_the_disk_is_not_begun(
-    shop: Places, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_copy_that_would_fill_the_disk_is_not_begun(shop: Places, monkeypatch: pytest.MonkeyPatch) -> None:
     needed = Path(shop.database).stat().st_size
-    for free, made in (
-        (needed + TIGHT_BYTES - 1, 0),
-        (needed + TIGHT_BYTES, 1),
-    ):
-        monkeypatch.setattr(
-            "daemon.flows.upkeep.backups.free_bytes", lambda _folder, free=free: free
-        )
+    for free, made in ((needed + TIGHT_BYTES - 1, 0), (needed + TIGHT_BYTES, 1)):
+        monkeypatch.setattr("daemon.flows.upkeep.backups.free_bytes", lambda _folder, free=free: free)
         if made:
             backups.create(shop, None, NOW)
         else:
@@ -489,9 +461,7 @@ def test_a_copy_that_would_fill_the_disk_is_not_begun(
         assert len(backup.entries(shop)) == made
 
 
-def test_a_drill_brings_a_shop_out_of_an_old_copy_and_leaves_everything_as_it_was(
-    old_shop: Places,
-) -> None:
+def test_a_drill_brings_a_shop_out_of_an_old_copy_and_leaves_everything_as_it_was(old_shop: Places) -> None:
     places = old_shop
     made = backups.create(places, None, NOW)
     before = Path(made["path"]).read_bytes()
@@ -569,9 +539,7 @@ def test_a_second_place_that_cannot_be_read_costs_no_copy(shop: Places, tmp_path
     assert backups.prune(shop, "1d", dry_run=False, also_to=unread)["kept"] == [made["id"]]
 
 
-def test_a_copy_that_is_removed_while_they_are_listed_is_left_out(
-    shop: Places, stick: Path
-) -> None:
+def test_a_copy_that_is_removed_while_they_are_listed_is_left_out(shop: Places, stick: Path) -> None:
     gone = stick / f"momo-{shop_mark(shop.database)}-20261120T080000Z.db"
     gone.symlink_to("removed")
     made = backups.create(shop, None, NOW, also_to=str(stick))
@@ -585,9 +553,7 @@ def test_a_stick_that_takes_no_copy_is_exit_6_and_the_own_copy_stays(
 ) -> None:
     monkeypatch.setenv("MOMO_HOME", shop.home)
     free = {str(stick): 0}
-    monkeypatch.setattr(
-        "daemon.flows.upkeep.backups.free_bytes", lambda folder: free.get(folder, 1 << 40)
-    )
+    monkeypatch.setattr("daemon.flows.upkeep.backups.free_bytes", lambda folder: free.get(folder, 1 << 40))
     assert program.main(["backup", "create", "--json"]) == 6
     made = said(capsys)
     assert (made["also"]["status"], made["also"]["path"]) == ("failed", None)
@@ -615,9 +581,7 @@ def test_the_second_place_is_thinned_out_too(shop: Places, stick: Path) -> None:
     assert [path.name for path in stick.iterdir()] == [f"momo-{mark}-20261122T080000Z.db"]
 
 
-def test_two_shops_on_one_stick_thin_out_their_own_copies_alone(
-    shop: Places, stick: Path, tmp_path: Path
-) -> None:
+def test_two_shops_on_one_stick_thin_out_their_own_copies_alone(shop: Places, stick: Path, tmp_path: Path) -> None:
     other = wire.places({"MOMO_HOME": str(tmp_path / "other")}, 0, str(tmp_path))
     Path(other.home).mkdir()
     backup.copy(shop.database, Path(other.database))
@@ -743,10 +707,7 @@ def test_a_kill_at_each_step_of_a_backup_leaves_whole_copies_only_and_nothing_fo
     made = backups.create(shop, None, NOW)
     killed(shop, where, "create")
     known = backup.entries(shop)
-    assert [entry.id for entry in known] == [
-        *(["20261122T080000Z"] if where == "renamed" else []),
-        made["id"],
-    ]
+    assert [entry.id for entry in known] == [*(["20261122T080000Z"] if where == "renamed" else []), made["id"]]
     assert all(backups.verify(shop, entry.id)["verified"] for entry in known)
     # The next backup removes the incomplete files of the killed one.
     backups.create(shop, None, NOW.replace(day=23))

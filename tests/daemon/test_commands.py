@@ -55,8 +55,7 @@ def test_a_command_that_serves_nothing_does_not_load_the_service(command: str) -
 
 def test_an_idle_daemon_does_not_load_what_it_may_never_need() -> None:
     loaded = loaded_by(
-        "import daemon.commands.run; from daemon.runtime.log import Log;"
-        "Log(sys.stderr).info('daemon.ready')"
+        "import daemon.commands.run; from daemon.runtime.log import Log;Log(sys.stderr).info('daemon.ready')"
     )
     assert "uvicorn" in loaded
     assert "structlog" in loaded

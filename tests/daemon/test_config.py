@@ -66,11 +66,7 @@ def test_defaults_are_those_of_the_contract() -> None:
     assert len(config.webhooks.retry_schedule_s) == 12
     assert (config.modems.poll_s, config.modems.sweep_s, config.modems.heartbeat_s) == (30, 300, 30)
     assert config.modems.delete
-    assert (config.limits.live_per_min, config.limits.test_per_min, config.limits.burst) == (
-        600,
-        300,
-        60,
-    )
+    assert (config.limits.live_per_min, config.limits.test_per_min, config.limits.burst) == (600, 300, 60)
     assert config.open_collections.enabled
     assert config.transactions.late_policy == "accept"
     assert config.trust.balance_check == "review"
@@ -99,9 +95,7 @@ def test_unknown_key_near_to_nothing_lists_what_is_known() -> None:
 
 
 def test_unknown_section_is_named() -> None:
-    assert why("[http]\n[webhook]\n") == (
-        "/shop/config.toml, line 2: unknown section webhook; did you mean webhooks?"
-    )
+    assert why("[http]\n[webhook]\n") == ("/shop/config.toml, line 2: unknown section webhook; did you mean webhooks?")
 
 
 @each(
@@ -169,9 +163,7 @@ def test_wrong_type_names_the_line_and_the_type(text: str, says: str) -> None:
 )
 def test_value_out_of_range_is_refused_with_its_line_and_name(line: str) -> None:
     key = line.partition(" ")[0].partition(".")[2]
-    assert why(line).startswith(f"/shop/config.toml, line 1: {key} takes ") or (
-        "takes a file that exists" in why(line)
-    )
+    assert why(line).startswith(f"/shop/config.toml, line 1: {key} takes ") or ("takes a file that exists" in why(line))
 
 
 def test_ipv6_address_with_a_port_is_an_address_to_listen_on() -> None:
@@ -189,12 +181,7 @@ def test_plain_http_to_a_network_must_be_asked_for(address: str) -> None:
 
 @pytest.mark.parametrize(
     "url",
-    [
-        "postgresql://momo:geheim@db/momo",
-        "postgresql://db/momo?password=geheim",
-        "mysql://geheim/momo",
-        "/geheim.db",
-    ],
+    ["postgresql://momo:geheim@db/momo", "postgresql://db/momo?password=geheim", "mysql://geheim/momo", "/geheim.db"],
 )
 def test_an_address_of_a_server_has_no_password_and_is_never_shown(url: str) -> None:
     said = why(f'[store]\nurl = "{url}"')
@@ -210,16 +197,12 @@ def test_with_a_certificate_a_network_may_reach_us(tmp_path: Path) -> None:
     assert (found.tls_cert, found.insecure_http) == (str(file), False)
 
 
-@pytest.mark.parametrize(
-    "address", ["off", "127.0.0.1:0", "127.8.8.8:1", "[::1]:80", "localhost:80"]
-)
+@pytest.mark.parametrize("address", ["off", "127.0.0.1:0", "127.8.8.8:1", "[::1]:80", "localhost:80"])
 def test_plain_http_within_the_machine_is_fine(address: str) -> None:
     check_exposure(Http(), address)
 
 
-@pytest.mark.parametrize(
-    "text", ["[http", "[http]\nbind = ", "a = 1\na = 2", "\ufeff[http]", "x = '\n'"]
-)
+@pytest.mark.parametrize("text", ["[http", "[http]\nbind = ", "a = 1\na = 2", "\ufeff[http]", "x = '\n'"])
 def test_bad_toml_names_the_file(text: str) -> None:
     said = why(text)
     assert said.startswith("/shop/config.toml")
@@ -299,10 +282,7 @@ def test_origin_that_no_browser_sends_or_https_does_not_protect_is_refused(origi
 
 
 def test_second_place_for_backups_is_a_path_from_the_root_and_need_not_be_there_now() -> None:
-    assert (
-        parse_config('[backup]\nalso_to = "/media/stick/momo"').backup.also_to
-        == "/media/stick/momo"
-    )
+    assert parse_config('[backup]\nalso_to = "/media/stick/momo"').backup.also_to == "/media/stick/momo"
     with pytest.raises(ConfigError, match="line 2: also_to takes a path from the root"):
         parse_config('[backup]\nalso_to = "stick"')
 

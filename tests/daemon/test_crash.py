@@ -25,9 +25,7 @@ def died() -> BaseException:
         try:
             int(f"{payer} 0244123456")
         except ValueError as error:
-            raise Unavailable(
-                f"cannot do it for 0244123456 whsec_AAAABBBBCCCC {'x' * 3}", 3
-            ) from error
+            raise Unavailable(f"cannot do it for 0244123456 whsec_AAAABBBBCCCC {'x' * 3}", 3) from error
     except Unavailable as error:
         return error
     raise AssertionError
@@ -70,15 +68,11 @@ def test_a_log_line_about_a_fault_quotes_nothing() -> None:
 
 
 def test_a_log_line_about_a_refused_row_has_none_of_its_values() -> None:
-    refused = ValueError(
-        'violates check "home"\nDETAIL:  Failing row contains (7, KOFI ANTWI BADU).'
-    )
+    refused = ValueError('violates check "home"\nDETAIL:  Failing row contains (7, KOFI ANTWI BADU).')
     assert describe_error(refused) == 'ValueError: violates check "***"'
 
 
-def test_a_thread_that_dies_is_masked_too(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_thread_that_dies_is_masked_too(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(threading, "excepthook", threading.excepthook)
     files.mask_threads()
 

@@ -32,10 +32,7 @@ def test_every_message_is_stored_once_whatever_is_killed(tmp_path: Path, code: i
     made = list(mtn_receipts(count, seed()))
     faults = Faults(expire_every=41, code_when_expired=code, repeat=True, shuffle=True)
     done = threading.Event()
-    with (
-        FakeStick(faults=faults, seed=seed()) as stick,
-        RealShop(tmp_path, settings=LIMITS) as shop,
-    ):
+    with FakeStick(faults=faults, seed=seed()) as stick, RealShop(tmp_path, settings=LIMITS) as shop:
         shop.begin_chain(50_000, iccid=stick.iccid)
         config = Path(shop.places.config)
         config.write_text(f"{config.read_text()}\n{source(stick)}")
@@ -69,9 +66,7 @@ def test_every_message_is_stored_once_whatever_is_killed(tmp_path: Path, code: i
         shop.stop()
         ids = [row[0] for row in shop.rows("SELECT telco_transaction_id FROM payments")]
         assert sorted(ids) == sorted(one.telco_id for one in made)
-        texts = shop.rows(
-            "SELECT COUNT(*), COUNT(DISTINCT body) FROM messages WHERE source = 'stick'"
-        )
+        texts = shop.rows("SELECT COUNT(*), COUNT(DISTINCT body) FROM messages WHERE source = 'stick'")
         assert texts == [(count, count)]
 
 

@@ -89,9 +89,7 @@ def header_of_a_part(octets: bytes) -> object:
 
 
 def septets(octets: bytes) -> object:
-    return gsm7.decode(bytes(one & 127 for one in octets[:1000])), pdu_fields.read_time(
-        octets[:7].ljust(7, b"\0")
-    )
+    return gsm7.decode(bytes(one & 127 for one in octets[:1000])), pdu_fields.read_time(octets[:7].ljust(7, b"\0"))
 
 
 def stick(octets: bytes) -> object:
@@ -242,7 +240,7 @@ READERS: dict[str, tuple[Callable[[bytes], object], tuple[type[Exception], ...],
     "line of the message journal": (lambda octets: message_journal.decode(octets, b"k" * 32), (), (message_journal,)),
     "copy to restore": (restored, (), (backup,)),
     "public key of a hub": (public_key.spki_of, (public_key.PublicKeyError,), (public_key,)),
-}  # fmt: skip
+}
 """What reads octets from outside, the faults that it names, and the modules with its code."""
 
 ODD = st.sampled_from(
@@ -261,9 +259,7 @@ OCTETS = st.binary(max_size=300) | st.lists(ODD | st.text(st.characters(), max_s
 
 
 @pytest.mark.parametrize("name", READERS)
-def test_any_octets_give_a_value_or_a_named_fault(
-    name: str, tmp_path_factory: pytest.TempPathFactory
-) -> None:
+def test_any_octets_give_a_value_or_a_named_fault(name: str, tmp_path_factory: pytest.TempPathFactory) -> None:
     reader, faults, _ = READERS[name]
     restored.folder = tmp_path_factory.mktemp("copies")  # type: ignore[attr-defined]
 
@@ -279,14 +275,9 @@ def test_any_octets_give_a_value_or_a_named_fault(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("filling", "size"),
-    [(b"A", LARGE), (b"[", LARGE), (b"<a>", LARGE), (b"\n", LARGE)],
-)
+@pytest.mark.parametrize(("filling", "size"), [(b"A", LARGE), (b"[", LARGE), (b"<a>", LARGE), (b"\n", LARGE)])
 @pytest.mark.parametrize("name", READERS)
-def test_ten_million_octets_are_read_in_bounded_memory(
-    name: str, filling: bytes, size: int, tmp_path: Path
-) -> None:
+def test_ten_million_octets_are_read_in_bounded_memory(name: str, filling: bytes, size: int, tmp_path: Path) -> None:
     reader, faults, _ = READERS[name]
     restored.folder = tmp_path  # type: ignore[attr-defined]
     octets = filling * (size // len(filling))
@@ -303,20 +294,7 @@ def test_ten_million_octets_are_read_in_bounded_memory(
 DECODERS = frozenset(
     {"loads", "decode", "Decoder", "reader", "DictReader", "fromhex", "decompressobj", "decompress", "strptime", "fromisoformat"}
 )  # fmt: skip
-MODULES = frozenset(
-    {
-        "json",
-        "tomllib",
-        "csv",
-        "zlib",
-        "gzip",
-        "tarfile",
-        "zipfile",
-        "xml",
-        "httptools",
-        "xmltodict",
-    }
-)
+MODULES = frozenset({"json", "tomllib", "csv", "zlib", "gzip", "tarfile", "zipfile", "xml", "httptools", "xmltodict"})
 """Modules that decode: whoever imports one reads octets."""
 OUR_FOLDERS = ("daemon/store/", "daemon/demo/", "daemon/emulator/")
 """They read rows that momo wrote, or octets of the demo."""
@@ -377,25 +355,17 @@ def decoding() -> Iterable[str]:
                 for node in ast.walk(tree)
                 if isinstance(node, ast.Import | ast.ImportFrom)
                 for name in (
-                    [node.module or ""]
-                    if isinstance(node, ast.ImportFrom)
-                    else [one.name for one in node.names]
+                    [node.module or ""] if isinstance(node, ast.ImportFrom) else [one.name for one in node.names]
                 )
             }
-            loads = any(
-                isinstance(node, ast.Attribute) and node.attr in DECODERS for node in ast.walk(tree)
-            )
+            loads = any(isinstance(node, ast.Attribute) and node.attr in DECODERS for node in ast.walk(tree))
             name = str(path.relative_to(ROOT))
             if named & MODULES and loads and not name.startswith(OUR_FOLDERS):
                 yield name
 
 
 def test_every_module_that_decodes_octets_is_in_the_table_or_says_whose_they_are() -> None:
-    covered = {
-        str(Path(module.__file__).relative_to(ROOT))
-        for _, _, modules in READERS.values()
-        for module in modules
-    }
+    covered = {str(Path(module.__file__).relative_to(ROOT)) for _, _, modules in READERS.values() for module in modules}
     found = set(decoding())
     assert sorted(found - covered - set(ELSEWHERE)) == []
     assert sorted(set(ELSEWHERE) - found) == [], "it decodes nothing any more"

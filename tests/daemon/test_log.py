@@ -100,9 +100,7 @@ def test_anything_makes_one_valid_line(key: str, value: Any) -> None:
     json.loads(out.getvalue())
 
 
-def test_a_package_that_an_import_is_not_to_find_is_found_again_afterwards(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_package_that_an_import_is_not_to_find_is_found_again_afterwards(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delitem(sys.modules, "colorsys", raising=False)
     with _as_if_missing("colorsys"), pytest.raises(ImportError):
         importlib.import_module("colorsys")
@@ -197,9 +195,7 @@ def test_captured_stderr_gets_no_lines(tmp_path: Path, monkeypatch: pytest.Monke
     assert said(tmp_path) == ["modem.ready", "modem.ready"]
 
 
-def test_the_first_line_of_the_daemon_is_written_when_no_more_file_can_be_opened(
-    tmp_path: Path,
-) -> None:
+def test_the_first_line_of_the_daemon_is_written_when_no_more_file_can_be_opened(tmp_path: Path) -> None:
     program = (
         "import sys\n"
         "from daemon.runtime.log import Log\n"
@@ -208,15 +204,11 @@ def test_the_first_line_of_the_daemon_is_written_when_no_more_file_can_be_opened
         "with no_free_descriptor():\n"
         "    log.info('modem.ready')\n"
     )
-    ran = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=60
-    )
+    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=60)
     assert (ran.returncode, ran.stderr.count("modem.ready")) == (0, 2), ran.stderr
 
 
-def test_while_the_disk_is_tight_the_file_stands_still_after_the_line_that_says_so(
-    tmp_path: Path,
-) -> None:
+def test_while_the_disk_is_tight_the_file_stands_still_after_the_line_that_says_so(tmp_path: Path) -> None:
     tight = False
     file = LogFile(str(tmp_path), is_paused=lambda: tight)
     say = Log(None, file=file).info

@@ -145,12 +145,7 @@ class Running:
     """A daemon with all its loops."""
 
     def __init__(
-        self,
-        env: Env,
-        turns: Turns,
-        log: io.StringIO,
-        task: "asyncio.Task[int]",
-        stopping: asyncio.Event,
+        self, env: Env, turns: Turns, log: io.StringIO, task: "asyncio.Task[int]", stopping: asyncio.Event
     ) -> None:
         self.env = env
         self.stopping = stopping
@@ -165,25 +160,17 @@ class Running:
         """Wait until every loop has done two more turns."""
         before = self.turns.done.copy()
         loops = set(LOOPS).difference(but, {"sources"})  # which reads the journal once
-        await until(
-            lambda: (
-                self.task.done() or all(self.turns.done[one] >= before[one] + 2 for one in loops)
-            )
-        )
+        await until(lambda: self.task.done() or all(self.turns.done[one] >= before[one] + 2 for one in loops))
         assert not self.task.done(), self.task
 
 
 @pytest.fixture
-async def running(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> AsyncIterator[Callable[[], Awaitable[Running]]]:
+async def running(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Callable[[], Awaitable[Running]]]:
     async with contextlib.AsyncExitStack() as stack:
         yield lambda: _start(tmp_path, monkeypatch, stack)
 
 
-async def _start(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, stack: contextlib.AsyncExitStack
-) -> Running:
+async def _start(folder: Path, monkeypatch: pytest.MonkeyPatch, stack: contextlib.AsyncExitStack) -> Running:
     for module, name in PAUSES:
         monkeypatch.setattr(module, name, SHORT_S)
     monkeypatch.setattr(hilink, "BACK_OFF_S", (SHORT_S,))
@@ -263,9 +250,7 @@ async def test_loop_that_fails_is_started_again_and_ends_no_other_one(
     assert not any(loop in one for one in ran.problems())
     assert ran.log.getvalue().count("daemon.fault") == 1
     assert "Ama" not in ran.log.getvalue()
-    told = await ran.env.store.read(
-        lambda reader: reader.all("SELECT data FROM events WHERE type = 'loop.failed'")
-    )
+    told = await ran.env.store.read(lambda reader: reader.all("SELECT data FROM events WHERE type = 'loop.failed'"))
     assert [loop in row[0] for row in told] == [True]
 
 
@@ -357,9 +342,7 @@ async def test_command_of_a_hub_that_fails_is_set_aside_and_answered_and_the_loo
     ran = await running()
     await ran.all_turn()
     monkeypatch.setattr(review, "reject", fail)
-    commands = link.HubCommands(
-        ran.env, wire.places({"MOMO_HOME": str(tmp_path)}, 0, "/tmp"), Log(ran.log)
-    )
+    commands = link.HubCommands(ran.env, wire.places({"MOMO_HOME": str(tmp_path)}, 0, "/tmp"), Log(ran.log))
     command = {"id": "c1", "kind": "decide_review", "subject": "s", "body": {"action": "reject"}}
     for _ in range(2):
         assert await commands.carry_out(command) == {"done": False, "why": "Bug: of '***'"}

@@ -64,9 +64,7 @@ def test_only_the_owner_can_read_it(journal: MessageJournal) -> None:
     assert {path.stat().st_mode & 0o777 for path in journal.folder.iterdir()} == {0o600}
 
 
-def test_a_clock_that_goes_back_does_not_go_back_to_an_earlier_file(
-    journal: MessageJournal,
-) -> None:
+def test_a_clock_that_goes_back_does_not_go_back_to_an_earlier_file(journal: MessageJournal) -> None:
     journal.append([part(1)], DECEMBER)
     journal.append([part(2)], 0)
     assert sorted(originals(journal)) == ["2026-12.journal"]
@@ -79,9 +77,7 @@ def test_a_part_that_is_listed_again_is_written_once(journal: MessageJournal) ->
     assert content(journal) == [part(1), part(2)]
 
 
-def test_a_torn_line_is_cut_away_before_the_next_one_is_written(
-    journal: MessageJournal, tmp_path: Path
-) -> None:
+def test_a_torn_line_is_cut_away_before_the_next_one_is_written(journal: MessageJournal, tmp_path: Path) -> None:
     journal.append([part(1), part(2)], NOVEMBER)
     journal.close()
     path = journal.folder / "2026-11.journal"
@@ -150,9 +146,7 @@ def test_a_file_that_was_removed_while_it_was_open_is_begun_again(journal: Messa
     assert content(journal) == [part(1), part(2)]
 
 
-def test_a_link_in_place_of_the_file_is_not_followed(
-    journal: MessageJournal, tmp_path: Path
-) -> None:
+def test_a_link_in_place_of_the_file_is_not_followed(journal: MessageJournal, tmp_path: Path) -> None:
     journal.folder.mkdir(mode=0o700)
     (tmp_path / "target").write_bytes(b"")
     (journal.folder / "2026-11.journal").symlink_to(tmp_path / "target")
@@ -169,16 +163,12 @@ def test_erasing_a_part_removes_its_text_from_both_folders(journal: MessageJourn
     journal.copy_to_second()
     assert content(journal) == [part(1), part(4)]
     for files in (originals(journal), copied(journal)):
-        assert not any(
-            one.pdu.encode() in text for one in (part(2), part(3)) for text in files.values()
-        )
+        assert not any(one.pdu.encode() in text for one in (part(2), part(3)) for text in files.values())
     assert copied(journal) == originals(journal)
     assert journal.erase({part(2).key}) == 0
 
 
-def test_an_erased_part_does_not_come_back_from_a_stick_that_was_away(
-    journal: MessageJournal, tmp_path: Path
-) -> None:
+def test_an_erased_part_does_not_come_back_from_a_stick_that_was_away(journal: MessageJournal, tmp_path: Path) -> None:
     stick, away = tmp_path / "stick", tmp_path / "away"
     journal.append([part(1), part(2)], NOVEMBER)
     journal.copy_to_second()
@@ -214,9 +204,7 @@ def test_a_copy_with_a_torn_end_is_completed(journal: MessageJournal) -> None:
     assert copied(journal) == originals(journal)
 
 
-def test_a_new_disk_gets_everything_back_from_the_second_folder(
-    journal: MessageJournal, tmp_path: Path
-) -> None:
+def test_a_new_disk_gets_everything_back_from_the_second_folder(journal: MessageJournal, tmp_path: Path) -> None:
     journal.append([part(1), part(2)], NOVEMBER)
     journal.append([part(3)], DECEMBER)
     journal.copy_to_second()
@@ -237,9 +225,7 @@ def test_a_new_disk_gets_everything_back_from_the_second_folder(
     assert copied(other) == originals(other)
 
 
-def test_a_stick_that_hangs_while_it_is_read_holds_up_no_message(
-    journal: MessageJournal, tmp_path: Path
-) -> None:
+def test_a_stick_that_hangs_while_it_is_read_holds_up_no_message(journal: MessageJournal, tmp_path: Path) -> None:
     journal.append([part(1)], NOVEMBER)
     journal.copy_to_second()
     (copy,) = Path(journal.second.path).iterdir()
@@ -273,9 +259,7 @@ def open_read_pipe(path: Path) -> int:
     raise AssertionError("nobody reads the pipe")
 
 
-def test_files_of_another_shop_in_the_second_folder_are_left_alone(
-    journal: MessageJournal, tmp_path: Path
-) -> None:
+def test_files_of_another_shop_in_the_second_folder_are_left_alone(journal: MessageJournal, tmp_path: Path) -> None:
     other = MessageJournal(tmp_path / "other", core.journal_key(b"o" * 32), journal.second)
     other.home.mkdir()
     other.append([part(1)], NOVEMBER)

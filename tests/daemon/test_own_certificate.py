@@ -18,12 +18,7 @@ from daemon.loops.machine import CertificateLoop
 from daemon.runtime import own_certificate
 from daemon.runtime.config import Config, Http
 from daemon.runtime.log import Log
-from daemon.runtime.own_certificate import (
-    CertificateError,
-    MachineNames,
-    NameRefused,
-    machine_names,
-)
+from daemon.runtime.own_certificate import CertificateError, MachineNames, NameRefused, machine_names
 from tests.fakes.api import FakeApi, running
 
 DAY_S = 86_400
@@ -66,9 +61,7 @@ def test_ca_lives_ten_years_and_server_certificate_at_most_397_days(tmp_path: Pa
     assert (leaf.not_valid_after_utc - leaf.not_valid_before_utc).days == 397
     assert isinstance(leaf.public_key(), ec.EllipticCurvePublicKey)
     assert facts.ca_fingerprint.replace(":", "").lower() == ca.fingerprint(hashes.SHA256()).hex()
-    assert own_certificate.ca_certificate(str(tmp_path), der=True) == ca.public_bytes(
-        form.Encoding.DER
-    )
+    assert own_certificate.ca_certificate(str(tmp_path), der=True) == ca.public_bytes(form.Encoding.DER)
 
 
 def test_nobody_else_may_read_the_keys(tmp_path: Path) -> None:
@@ -149,9 +142,7 @@ def loop_of(api: FakeApi, machine: MachineNames) -> CertificateLoop:
 async def test_phone_that_trusts_the_ca_reaches_every_name(tmp_path: Path) -> None:
     home = str(tmp_path)
     facts = own_certificate.create(home, ["shop.lan"], TILL, NOW_S)
-    async with running(
-        tmp_path, api_config(tmp_path), tls=(own_certificate.server_file(home), "")
-    ) as api:
+    async with running(tmp_path, api_config(tmp_path), tls=(own_certificate.server_file(home), "")) as api:
         now = api.shop.clock.now_us() // 1_000_000
         own_certificate.create(home, [], TILL, now)
         loop = loop_of(api, TILL)
@@ -167,9 +158,7 @@ async def test_phone_that_trusts_the_ca_reaches_every_name(tmp_path: Path) -> No
 async def test_new_address_is_covered_without_a_restart(tmp_path: Path) -> None:
     home = str(tmp_path)
     own_certificate.create(home, [], TILL, NOW_S)
-    async with running(
-        tmp_path, api_config(tmp_path), tls=(own_certificate.server_file(home), "")
-    ) as api:
+    async with running(tmp_path, api_config(tmp_path), tls=(own_certificate.server_file(home), "")) as api:
         now = api.shop.clock.now_us() // 1_000_000
         own_certificate.create(home, [], TILL, now)
         api.listeners.reload_certificate()
@@ -203,9 +192,7 @@ async def test_certificate_is_renewed_thirty_days_before_its_end(tmp_path: Path)
     assert renewed.ca_fingerprint == made.ca_fingerprint
 
 
-def test_certificate_does_not_outlive_its_ca_and_is_then_not_renewed_for_ever(
-    tmp_path: Path,
-) -> None:
+def test_certificate_does_not_outlive_its_ca_and_is_then_not_renewed_for_ever(tmp_path: Path) -> None:
     home = str(tmp_path)
     first = own_certificate.create(home, [], TILL, NOW_S)
     late = first.ca_ends_s - 100 * DAY_S

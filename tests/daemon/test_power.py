@@ -118,17 +118,12 @@ async def test_who_may_not_block_sleep_holds_what_he_may_and_says_why(logind: Lo
     logind.refuses("--what=idle:sleep")
     hold = SleepInhibitor()
     kept, why = await hold.take()
-    assert (kept, why) == (
-        AwakeState.IDLE_ONLY,
-        "systemd-inhibit: Failed to inhibit: Access denied",
-    )
+    assert (kept, why) == (AwakeState.IDLE_ONLY, "systemd-inhibit: Failed to inhibit: Access denied")
     assert logind.asked == ["--what=idle:sleep", "--what=idle"]
     await hold.release()
 
 
-async def test_what_is_refused_or_not_there_is_said(
-    logind: Logind, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_what_is_refused_or_not_there_is_said(logind: Logind, monkeypatch: pytest.MonkeyPatch) -> None:
     logind.refuses("*")
     with pytest.raises(InhibitRefused, match="Access denied"):
         await SleepInhibitor().take()
@@ -137,9 +132,7 @@ async def test_what_is_refused_or_not_there_is_said(
         await SleepInhibitor().take()
 
 
-async def test_the_daemon_holds_while_it_is_plugged_in_and_lets_go_on_battery(
-    logind: Logind, tmp_path: Path
-) -> None:
+async def test_the_daemon_holds_while_it_is_plugged_in_and_lets_go_on_battery(logind: Logind, tmp_path: Path) -> None:
     shop = await FakeShop.make(tmp_path, Config(power=Power("plugged")))
     plugged = [True]
     hold = SleepInhibitor()
@@ -158,9 +151,7 @@ async def test_the_daemon_holds_while_it_is_plugged_in_and_lets_go_on_battery(
     shop.close()
 
 
-async def test_a_refusal_is_tried_again_after_ten_minutes_and_shown_meanwhile(
-    logind: Logind, tmp_path: Path
-) -> None:
+async def test_a_refusal_is_tried_again_after_ten_minutes_and_shown_meanwhile(logind: Logind, tmp_path: Path) -> None:
     logind.refuses("*")
     shop = await FakeShop.make(tmp_path, Config(power=Power("always")))
     hold = SleepInhibitor()

@@ -50,7 +50,7 @@ def test_a_group_of_others_may_not_write_and_the_owners_own_group_may(
     monkeypatch.setattr(pwd, "getpwall", lambda: [ama, kofi])
     monkeypatch.setattr(grp, "getgrgid", lambda _gid: SimpleNamespace(gr_mem=[]))
     assert other_writers(config, ME) == ""
-    for members, users in ((["kofi"], [ama, kofi]), ([], [ama, SimpleNamespace(pw_name="kofi", pw_gid=ama.pw_gid)])):  # fmt: skip
+    for members, users in ((["kofi"], [ama, kofi]), ([], [ama, SimpleNamespace(pw_name="kofi", pw_gid=ama.pw_gid)])):
         monkeypatch.setattr(grp, "getgrgid", lambda _gid, m=members: SimpleNamespace(gr_mem=m))
         monkeypatch.setattr(pwd, "getpwall", lambda u=users: u)
         assert other_writers(config, ME).startswith(f"its group may write {config}: chmod go-w")
@@ -73,9 +73,7 @@ def test_setup_takes_the_folder_of_the_shop_away_from_others(tmp_path: Path) -> 
     assert home.stat().st_mode & 0o777 == 0o700
 
 
-def test_the_daemon_does_not_start_with_settings_that_others_may_write(
-    config: Path, tmp_path: Path
-) -> None:
+def test_the_daemon_does_not_start_with_settings_that_others_may_write(config: Path, tmp_path: Path) -> None:
     config.chmod(0o666)
     with pytest.raises(StartError, match=f"chmod go-w {config}") as refused:
         open_home(places(tmp_path), {"MOMO_HOME": str(tmp_path)})
@@ -91,9 +89,7 @@ def precious(tmp_path: Path) -> Path:
     return path
 
 
-def test_a_lock_file_that_is_a_link_is_refused_and_nothing_is_written(
-    tmp_path: Path, precious: Path
-) -> None:
+def test_a_lock_file_that_is_a_link_is_refused_and_nothing_is_written(tmp_path: Path, precious: Path) -> None:
     (tmp_path / "momo.lock").symlink_to(precious)
     with pytest.raises(OSError, match="symbolic link, which momo does not follow") as refused:
         HomeLock(str(tmp_path / "momo.lock")).take()
@@ -112,14 +108,10 @@ def test_a_log_file_that_is_a_link_is_told_once_and_not_written(
     log.write("b\n")
     log.close()
     assert precious.read_text() == "precious"
-    assert (
-        capsys.readouterr().err.count(f"no log is kept: {tmp_path / NAME}: it is a symbolic") == 1
-    )
+    assert capsys.readouterr().err.count(f"no log is kept: {tmp_path / NAME}: it is a symbolic") == 1
 
 
-def test_the_clocks_draft_and_a_crash_file_replace_a_link_or_leave_it(
-    tmp_path: Path, precious: Path
-) -> None:
+def test_the_clocks_draft_and_a_crash_file_replace_a_link_or_leave_it(tmp_path: Path, precious: Path) -> None:
     (tmp_path / "momo.new").symlink_to(precious)
     files.write_clock(str(tmp_path), "{}")
     assert files.read_clock(str(tmp_path)) == "{}"

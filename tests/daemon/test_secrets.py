@@ -107,9 +107,7 @@ def test_key_file_is_private_whatever_the_umask(places: Places) -> None:
 
 
 @pytest.mark.parametrize("mode", [0o640, 0o604, 0o660, 0o644])
-def test_key_file_that_others_can_read_is_refused_with_what_to_type(
-    places: Places, mode: int
-) -> None:
+def test_key_file_that_others_can_read_is_refused_with_what_to_type(places: Places, mode: int) -> None:
     sealed = Vault(places, "auto").seal(b"x", "p")
     key_file(places).chmod(mode)
     with pytest.raises(SecretsUnsafe) as caught:
@@ -151,10 +149,7 @@ def test_another_key_does_not_open_it(places: Places) -> None:
 def test_two_that_make_the_key_at_once_end_with_one(places: Places) -> None:
     vaults = [Vault(places, "file") for _ in range(8)]
     sealed: list[str] = []
-    threads = [
-        threading.Thread(target=lambda vault=vault: sealed.append(vault.seal(b"x", "p")))
-        for vault in vaults
-    ]
+    threads = [threading.Thread(target=lambda vault=vault: sealed.append(vault.seal(b"x", "p"))) for vault in vaults]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -181,18 +176,14 @@ def test_desktop_keeps_its_key_in_the_keyring(desktop: Places, ring: FakeKeyring
     assert Vault(desktop, "auto").unseal(sealed, "p") == b"x"
 
 
-def test_machine_without_a_keyring_keeps_its_key_in_the_file(
-    desktop: Places, ring: FakeKeyring
-) -> None:
+def test_machine_without_a_keyring_keeps_its_key_in_the_file(desktop: Places, ring: FakeKeyring) -> None:
     keyring.set_keyring(keyring.backends.fail.Keyring())  # type: ignore[no-untyped-call]  # keyring has no annotations
     sealed = Vault(desktop, "auto").seal(b"x", "p")
     assert Vault(desktop, "auto").unseal(sealed, "p") == b"x"
     assert len(key_file(desktop).read_text().strip()) == 44
 
 
-def test_keyring_that_is_demanded_but_absent_is_an_error(
-    desktop: Places, ring: FakeKeyring
-) -> None:
+def test_keyring_that_is_demanded_but_absent_is_an_error(desktop: Places, ring: FakeKeyring) -> None:
     keyring.set_keyring(keyring.backends.fail.Keyring())  # type: ignore[no-untyped-call]  # keyring has no annotations
     with pytest.raises(SecretsLocked, match="the keyring cannot be used"):
         Vault(desktop, "keyring").seal(b"x", "p")
@@ -206,9 +197,7 @@ def test_keyring_that_keeps_nothing_is_not_trusted(desktop: Places, ring: FakeKe
     assert Vault(desktop, "auto").unseal(sealed, "p") == b"x"
 
 
-def test_locked_keyring_locks_the_secrets_and_never_gets_a_second_key(
-    desktop: Places, ring: FakeKeyring
-) -> None:
+def test_locked_keyring_locks_the_secrets_and_never_gets_a_second_key(desktop: Places, ring: FakeKeyring) -> None:
     sealed = Vault(desktop, "auto").seal(b"x", "p")
     ring.locked = True
     vault = Vault(desktop, "auto")
@@ -222,9 +211,7 @@ def test_locked_keyring_locks_the_secrets_and_never_gets_a_second_key(
     assert not vault.locked()
 
 
-def test_keyring_that_waits_for_its_password_does_not_hold_the_daemon_up(
-    desktop: Places, ring: FakeKeyring
-) -> None:
+def test_keyring_that_waits_for_its_password_does_not_hold_the_daemon_up(desktop: Places, ring: FakeKeyring) -> None:
     sealed = Vault(desktop, "auto").seal(b"x", "p")
     ring.answering.clear()
     vault = Vault(desktop, "auto")
@@ -252,9 +239,7 @@ def test_what_is_not_sealed_does_not_open(places: Places, sealed: str) -> None:
 
 
 @given(plain=st.binary(max_size=200), flip=st.integers(0, 10_000))
-def test_one_flipped_bit_is_noticed(
-    tmp_path_factory: pytest.TempPathFactory, plain: bytes, flip: int
-) -> None:
+def test_one_flipped_bit_is_noticed(tmp_path_factory: pytest.TempPathFactory, plain: bytes, flip: int) -> None:
     import base64
 
     home = tmp_path_factory.getbasetemp() / "flip"
@@ -296,9 +281,7 @@ class SlowHash:
         return await asyncio.to_thread(self.begun.get, timeout=10)
 
 
-async def test_one_password_is_hashed_at_a_time_and_nothing_else_waits(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_one_password_is_hashed_at_a_time_and_nothing_else_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     hashes = SlowHash()
     monkeypatch.setattr(secrets, "_fits", hashes.fits)
     logins = [asyncio.create_task(secrets.verify_password("b", each)) for each in "abc"]
@@ -350,9 +333,7 @@ def test_a_key_that_was_moved_into_the_service_s_credentials_opens_what_it_seale
         Vault(places, "auto", folder).unseal(sealed, "p")
 
 
-def test_a_service_that_has_a_credential_makes_it_the_key_of_a_new_shop(
-    places: Places, tmp_path: Path
-) -> None:
+def test_a_service_that_has_a_credential_makes_it_the_key_of_a_new_shop(places: Places, tmp_path: Path) -> None:
     desktop = replace(places, self_contained=False)
     Vault(replace(desktop, master_key=str(tmp_path / "other")), "file").seal(b"x", "p")
     folder = credentials(tmp_path, (tmp_path / "other").read_text())
@@ -361,9 +342,7 @@ def test_a_service_that_has_a_credential_makes_it_the_key_of_a_new_shop(
     assert Vault(desktop, "auto", folder).unseal(sealed, "p") == b"x"
 
 
-def test_a_key_in_its_file_stays_the_key_whatever_credential_there_is(
-    places: Places, tmp_path: Path
-) -> None:
+def test_a_key_in_its_file_stays_the_key_whatever_credential_there_is(places: Places, tmp_path: Path) -> None:
     sealed = Vault(places, "auto").seal(b"x", "p")
     folder = credentials(tmp_path, "A" * 43 + "=")
     assert Vault(places, "auto", folder).unseal(sealed, "p") == b"x"

@@ -37,9 +37,7 @@ async def running() -> set[str]:
     return {task.get_name() for task in asyncio.all_tasks()} - {asyncio.current_task().get_name()}  # type: ignore[union-attr]  # a task runs this test
 
 
-async def test_news_end_the_waiting_and_silence_is_broken_by_a_comment(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_news_end_the_waiting_and_silence_is_broken_by_a_comment(monkeypatch: pytest.MonkeyPatch) -> None:
     reader, wake = Reader(), asyncio.Event()
     async with sse.opened(reader.receive, reader.send, asyncio.Event()) as stream:
         wake.set()

@@ -58,9 +58,7 @@ def watchdog(shop: FakeShop, systemd: Listening, log: io.StringIO) -> Watchdog:
 
 
 @pytest.mark.parametrize("abstract", [False, True])
-def test_lines_arrive_at_the_socket_that_the_environment_names(
-    abstract: bool, tmp_path: Path
-) -> None:
+def test_lines_arrive_at_the_socket_that_the_environment_names(abstract: bool, tmp_path: Path) -> None:
     address = f"@momo-test-{os.getpid()}" if abstract else str(tmp_path / "notify")
     systemd = Listening(address)
     watcher = Supervisor.of({"NOTIFY_SOCKET": address, "WATCHDOG_USEC": "30000000"}, 7)
@@ -100,9 +98,7 @@ def test_worker_is_late_only_after_its_rest_and_the_time_for_one_step() -> None:
     assert beats.overdue(1e9) == {}
 
 
-async def test_ping_stops_while_a_worker_hangs_and_names_it(
-    shop: FakeShop, systemd: Listening
-) -> None:
+async def test_ping_stops_while_a_worker_hangs_and_names_it(shop: FakeShop, systemd: Listening) -> None:
     log = io.StringIO()
     dog = watchdog(shop, systemd, log)
     shop.env.heartbeat("deliver")
@@ -121,9 +117,7 @@ async def test_ping_stops_while_a_worker_hangs_and_names_it(
     assert "daemon.recovered" in log.getvalue()
 
 
-async def test_writer_that_hangs_is_named_while_nobody_writes(
-    shop: FakeShop, systemd: Listening
-) -> None:
+async def test_writer_that_hangs_is_named_while_nobody_writes(shop: FakeShop, systemd: Listening) -> None:
     stuck, log = threading.Event(), io.StringIO()
 
     def hang(_: Tx) -> None:

@@ -21,9 +21,7 @@ def places(text: str) -> set[str]:
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("language", words.LANGUAGES)
-def test_a_language_has_the_same_keys_with_the_same_places(
-    language: str, kind: Callable[[str], Catalogue]
-) -> None:
+def test_a_language_has_the_same_keys_with_the_same_places(language: str, kind: Callable[[str], Catalogue]) -> None:
     english, other, sentences = kind("en"), kind(language), words.sentences("en")
     assert other.keys() == english.keys()
     for key, text in other.items():
@@ -65,10 +63,7 @@ def test_english_is_the_first_language() -> None:
 def patterns(node: ast.AST) -> Iterator[str]:
     """Yield a pattern for each text that an expression may be; a part that is only known at run time is any name."""
     if isinstance(node, ast.JoinedStr):
-        parts = (
-            re.escape(str(part.value)) if isinstance(part, ast.Constant) else ".+"
-            for part in node.values
-        )
+        parts = (re.escape(str(part.value)) if isinstance(part, ast.Constant) else ".+" for part in node.values)
         yield "".join(parts)
     elif isinstance(node, ast.Constant) and isinstance(node.value, str):
         yield re.escape(node.value)
@@ -92,11 +87,7 @@ def made() -> Iterator[tuple[str, list[str]]]:
         if "Text" not in source:
             continue
         for node in ast.walk(ast.parse(source)):
-            if (
-                isinstance(node, ast.Call)
-                and isinstance(node.func, ast.Name)
-                and node.func.id == "Text"
-            ):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "Text":
                 yield f"{path.relative_to(ROOT)}:{node.lineno}", list(chosen(node.args[0]))
 
 
@@ -115,9 +106,7 @@ def test_every_text_has_words() -> None:
 
 def test_every_sentence_is_made_somewhere() -> None:
     known = {
-        pattern
-        for path in (ROOT / "daemon").rglob("*.py")
-        for pattern in patterns(ast.parse(path.read_text("utf-8")))
+        pattern for path in (ROOT / "daemon").rglob("*.py") for pattern in patterns(ast.parse(path.read_text("utf-8")))
     }
     exact = {re.sub(r"\\(.)", r"\1", one) for one in known}
     # A pattern of variables alone would fit every key.

@@ -23,9 +23,7 @@ async def paths(api: FakeApi) -> dict[str, str]:
     paid = await orders.make("paid")
     assert paid.payment_id is not None
     await orders.make("checking", expected_payer_phone="+233201234567")
-    [review] = await api.shop.values(
-        "SELECT id FROM reviews WHERE state = 'open' AND reason LIKE 'payer%'"
-    )
+    [review] = await api.shop.values("SELECT id FROM reviews WHERE state = 'open' AND reason LIKE 'payer%'")
     [method] = await api.shop.values("SELECT id FROM payment_methods")
     message = (await api.shop.values("SELECT id FROM messages"))[0]
     [key, *_] = await api.shop.values("SELECT id FROM api_keys ORDER BY seq")

@@ -56,9 +56,7 @@ async def test_a_user_is_added_once_by_a_double_click(api: FakeApi) -> None:
     owner = await log_in(api, Role.OWNER)
     token = owner.form_token("/dash/users")
     form = {"name": "ama", "role": "cashier", "password": PASSWORD, "confirm_password": PASSWORD}
-    answers = await asyncio.gather(
-        *(owner.post("/dash/users", form, form_token_=token) for _ in range(2))
-    )
+    answers = await asyncio.gather(*(owner.post("/dash/users", form, form_token_=token) for _ in range(2)))
     assert [answer.status_code for answer in answers] == [303, 303]
     assert await api.shop.values("SELECT COUNT(*) FROM users WHERE name = 'ama'") == [1]
 
@@ -150,12 +148,8 @@ async def test_a_rotated_key_ends_and_a_revoked_one_too(api: FakeApi) -> None:
     (new,) = _ONCE.findall(answer.text)
     assert (await (await api.client(old)).get("/v1/transactions")).status_code == 401
     assert (await (await api.client(new)).get("/v1/transactions")).status_code == 200
-    assert (
-        await owner.post(f"/dash/keys/{place}", {"what": "rotate", "overlap": "0"})
-    ).status_code == 404
-    (later,) = await api.shop.values(
-        "SELECT id FROM api_keys WHERE name = 'web shop' AND revoked_at IS NULL"
-    )
+    assert (await owner.post(f"/dash/keys/{place}", {"what": "rotate", "overlap": "0"})).status_code == 404
+    (later,) = await api.shop.values("SELECT id FROM api_keys WHERE name = 'web shop' AND revoked_at IS NULL")
     assert (await owner.post(f"/dash/keys/{later}", {"what": "revoke"})).status_code == 303
     assert (await (await api.client(new)).get("/v1/transactions")).status_code == 401
 

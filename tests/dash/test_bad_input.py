@@ -33,9 +33,7 @@ async def rename(api: FakeApi, statement: str) -> None:
 @needs_browser
 @pytest.mark.slow
 @pytest.mark.timeout(600)
-async def test_names_that_are_markup_are_only_text_on_every_page(
-    api: FakeApi, browser: Browser
-) -> None:
+async def test_names_that_are_markup_are_only_text_on_every_page(api: FakeApi, browser: Browser) -> None:
     known = await places.paths(api)
     for table, column in RENAMED:
         await rename(api, f"UPDATE {table} SET {column} = :evil")
@@ -57,9 +55,7 @@ async def test_a_form_of_yesterday_still_does_its_thing_once(api: FakeApi) -> No
     person = await log_in(api, Role.OWNER)
     token = person.form_token("/dash/till")
     api.shop.clock.advance(11 * 3600)
-    late = await person.post(
-        "/dash/till", {"amount": "5", "phone": "0241234567"}, form_token_=token
-    )
+    late = await person.post("/dash/till", {"amount": "5", "phone": "0241234567"}, form_token_=token)
     assert late.status_code == 303
     assert await api.shop.values("SELECT COUNT(*) FROM transactions") == [1]
 
@@ -100,19 +96,11 @@ async def test_a_clock_that_moves_locks_nobody_out_for_good(api: FakeApi) -> Non
     assert api.log.lines == []
 
 
-async def test_what_waits_for_an_endpoint_is_still_shown_after_the_clock_moved(
-    api: FakeApi,
-) -> None:
+async def test_what_waits_for_an_endpoint_is_still_shown_after_the_clock_moved(api: FakeApi) -> None:
     await outbox.add_endpoint(api.shop, ENDPOINT)
     await outbox.owe(api.shop)
     person = await log_in(api, Role.OWNER)
     api.shop.clock.jump(-2 * HOUR_US // SECOND_US)
-    for path in (
-        "/dash",
-        "/dash/deliveries",
-        "/dash/till",
-        "/dash/day",
-        f"/dash/webhooks/{ENDPOINT}",
-    ):
+    for path in ("/dash", "/dash/deliveries", "/dash/till", "/dash/day", f"/dash/webhooks/{ENDPOINT}"):
         assert (await person.get(path)).status_code == 200, path
     assert api.log.lines == []

@@ -148,9 +148,7 @@ async def test_a_branch_marks_what_is_for_head_office(api: FakeApi) -> None:
     for path in ("/dash/till", "/dash/day"):
         assert "ead office" not in (await person.get(path)).text
     await orders.pay(order, 2500, reference="2K7M4S")
-    payment, standing = (await api.shop.values("SELECT id || ' ' || standing FROM payments"))[
-        0
-    ].split()
+    payment, standing = (await api.shop.values("SELECT id || ' ' || standing FROM payments"))[0].split()
     assert standing == "handed"
     assert "for head office</span>" in (await person.get("/dash/payments")).text
     assert payment in (await person.get("/dash/payments?state=handed")).text
@@ -190,9 +188,7 @@ async def test_a_person_who_matches_what_another_shop_decides_reads_why(api: Fak
     api.shop.env.place = Place(ShopRole.ALONE)
     await become_hub(api)
     await give(api, "payments", "1 = 1")
-    await api.shop.env.store.write(
-        lambda tx: tx.run("UPDATE payments SET decider = 'branch', standing = 'open'")
-    )
+    await api.shop.env.store.write(lambda tx: tx.run("UPDATE payments SET decider = 'branch', standing = 'open'"))
     answer = await person.post(path, {"order": str(order.svc_code)})
     assert answer.status_code == 422
     assert "was asked for it" in answer.text

@@ -38,10 +38,7 @@ def clean(visit: Visit) -> bool:
 async def violations(visit: Visit) -> list[str]:
     """Return the violations that axe finds, by rule."""
     results = (await Axe().run(visit.page)).response
-    return [
-        f"{found['id']}: {[node['html'][:160] for node in found['nodes']]}"
-        for found in results["violations"]
-    ]
+    return [f"{found['id']}: {[node['html'][:160] for node in found['nodes']]}" for found in results["violations"]]
 
 
 async def log_in_by_hand(visit: Visit, name: str) -> None:
@@ -51,9 +48,7 @@ async def log_in_by_hand(visit: Visit, name: str) -> None:
     await visit.page.get_by_role("button", name="Log in").click()
 
 
-async def test_a_login_shows_today_and_a_payment_appears_by_itself(
-    api: FakeApi, browser: Browser
-) -> None:
+async def test_a_login_shows_today_and_a_payment_appears_by_itself(api: FakeApi, browser: Browser) -> None:
     await add_user(api, Role.CASHIER, "ama")
     orders = Orders(api.shop)
     order = await orders.make("waiting")
@@ -90,9 +85,7 @@ async def test_an_open_form_is_not_swapped_away(api: FakeApi, browser: Browser) 
         assert clean(visit)
 
 
-async def test_an_open_tab_goes_to_the_login_when_its_session_ends(
-    api: FakeApi, browser: Browser
-) -> None:
+async def test_an_open_tab_goes_to_the_login_when_its_session_ends(api: FakeApi, browser: Browser) -> None:
     person = await log_in(api, Role.CASHIER)
     async with visiting(browser, api.base_url) as visit:
         await as_user(visit, person)
@@ -130,9 +123,7 @@ async def test_without_a_stream_the_page_asks_and_says_when_the_shop_is_not_reac
         await gone.wait_for(state="hidden", timeout=AT_LAST_MS)
 
 
-async def test_without_script_everything_is_shown_and_a_form_works(
-    api: FakeApi, browser: Browser
-) -> None:
+async def test_without_script_everything_is_shown_and_a_form_works(api: FakeApi, browser: Browser) -> None:
     await add_user(api, Role.CASHIER, "ama")
     await Orders(api.shop).make("paid")
     async with visiting(browser, api.base_url, java_script_enabled=False) as visit:
@@ -222,17 +213,11 @@ async def test_the_code_is_checked_at_the_best_known_time(api: FakeApi) -> None:
         assert answer.status_code == status
 
 
-async def test_a_payers_name_and_an_sms_with_markup_are_only_text(
-    api: FakeApi, browser: Browser
-) -> None:
+async def test_a_payers_name_and_an_sms_with_markup_are_only_text(api: FakeApi, browser: Browser) -> None:
     order = await Orders(api.shop).make("paid", description=EVIL, customer_name=EVIL)
+    await api.shop.env.store.write(lambda tx: tx.run("UPDATE payments SET payer_name = :name", {"name": EVIL}))
     await api.shop.env.store.write(
-        lambda tx: tx.run("UPDATE payments SET payer_name = :name", {"name": EVIL})
-    )
-    await api.shop.env.store.write(
-        lambda tx: tx.run(
-            "UPDATE messages SET body = :body", {"body": f"{EVIL} \u202egnp.exe\u0007 \x1b[2J"}
-        )
+        lambda tx: tx.run("UPDATE messages SET body = :body", {"body": f"{EVIL} \u202egnp.exe\u0007 \x1b[2J"})
     )
     person = await log_in(api, Role.OWNER)
     async with visiting(browser, api.base_url) as visit:
@@ -244,13 +229,9 @@ async def test_a_payers_name_and_an_sms_with_markup_are_only_text(
         assert clean(visit)
 
 
-async def test_the_long_name_of_a_browser_does_not_widen_the_account(
-    api: FakeApi, browser: Browser
-) -> None:
+async def test_the_long_name_of_a_browser_does_not_widen_the_account(api: FakeApi, browser: Browser) -> None:
     person = await log_in(api, Role.OWNER)
-    await api.shop.env.store.write(
-        lambda tx: tx.run("UPDATE browser_sessions SET browser = :name", {"name": AGENT})
-    )
+    await api.shop.env.store.write(lambda tx: tx.run("UPDATE browser_sessions SET browser = :name", {"name": AGENT}))
     async with visiting(browser, api.base_url) as visit:
         await as_user(visit, person)
         await visit.page.goto("/dash/account")
@@ -259,13 +240,9 @@ async def test_the_long_name_of_a_browser_does_not_widen_the_account(
         assert clean(visit)
 
 
-async def test_a_cashier_sees_no_whole_number_and_gets_no_file(
-    api: FakeApi, browser: Browser
-) -> None:
+async def test_a_cashier_sees_no_whole_number_and_gets_no_file(api: FakeApi, browser: Browser) -> None:
     order = await Orders(api.shop).make("paid")
-    await api.shop.env.store.write(
-        lambda tx: tx.run("UPDATE payments SET payer_phone = '+233241112223'")
-    )
+    await api.shop.env.store.write(lambda tx: tx.run("UPDATE payments SET payer_phone = '+233241112223'"))
     cashier, viewer = await log_in(api, Role.CASHIER), await log_in(api, Role.VIEWER)
     path = f"/dash/payments/{order.payment_id}"
     assert "024 111 2223" in (await viewer.get(path)).text
@@ -279,9 +256,7 @@ async def test_a_cashier_sees_no_whole_number_and_gets_no_file(
 @pytest.mark.slow
 @pytest.mark.timeout(1200)
 @pytest.mark.parametrize("language", ["en", "fr"])
-async def test_every_page_is_usable_for_everybody(
-    api: FakeApi, browser: Browser, language: str
-) -> None:
+async def test_every_page_is_usable_for_everybody(api: FakeApi, browser: Browser, language: str) -> None:
     known = await places.paths(api)
     orders = Orders(api.shop)
     for state in ("short", "over", "waiting"):

@@ -62,9 +62,7 @@ def test_each_sentence_of_the_core_has_words(sentence: Text | str) -> None:
 
 def test_a_sentence_within_a_sentence_is_in_the_language_too() -> None:
     inside = Text("lines.some", some=1, all=2, name="front:0", why=receiving.AWAY.text)
-    assert french().told(inside) == (
-        "1 lignes sur 2 ne peuvent pas recevoir (front:0 : son modem n'est pas branché)"
-    )
+    assert french().told(inside) == ("1 lignes sur 2 ne peuvent pas recevoir (front:0 : son modem n'est pas branché)")
     assert french().told("a sentence of a modem {x}") == "a sentence of a modem {x}"
     assert french().is_foreign("a sentence of a modem {x}")
 
@@ -92,9 +90,7 @@ HOSTILE = ("no transaction ID", "{name} {0} {", "<script>alert(1)</script>")
 
 @pytest.mark.parametrize("language", LANGUAGES)
 @pytest.mark.parametrize("name", HOSTILE)
-async def test_the_name_of_a_rule_stays_as_it_was_typed(
-    name: str, language: str, api: FakeApi
-) -> None:
+async def test_the_name_of_a_rule_stays_as_it_was_typed(name: str, language: str, api: FakeApi) -> None:
     await outbox.add_endpoint(api.shop, ENDPOINT)
     person = await log_in(api, Role.OWNER)
     await person.post("/dash/account/language", {"language": language})

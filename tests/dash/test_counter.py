@@ -57,9 +57,7 @@ async def test_each_page_that_shows_a_state_is_live(api: FakeApi) -> None:
 
 
 @needs_browser
-async def test_own_open_orders_are_live_while_the_next_amount_is_typed(
-    api: FakeApi, browser: Browser
-) -> None:
+async def test_own_open_orders_are_live_while_the_next_amount_is_typed(api: FakeApi, browser: Browser) -> None:
     ama, kofi = await log_in(api, Role.CASHIER, "ama"), await log_in(api, Role.CASHIER, "kofi")
     first, second, third = [await sell(ama, amount=one) for one in ("25", "12.50", "7")]
     await sell(kofi, amount="99")
@@ -75,9 +73,7 @@ async def test_own_open_orders_are_live_while_the_next_amount_is_typed(
         await page.locator("#part-paid .good").wait_for(timeout=AT_LAST_MS)
         await pay(orders, second, 1000)
         await page.get_by_text("GHS\xa02.50 is missing").first.wait_for(timeout=AT_LAST_MS)
-        assert "Do not hand over the goods yet." in (
-            await page.locator("#part-paid").text_content() or ""
-        )
+        assert "Do not hand over the goods yet." in (await page.locator("#part-paid").text_content() or "")
         await pay(orders, third, 900)
         await page.get_by_text("GHS\xa02.00 too much").first.wait_for(timeout=AT_LAST_MS)
         assert await page.locator("#part-paid .warn").count() == 2
@@ -120,9 +116,7 @@ async def _until(page: Page, true: str) -> None:
 
 
 @needs_browser
-async def test_the_main_button_is_on_the_first_screen_of_a_phone(
-    api: FakeApi, browser: Browser
-) -> None:
+async def test_the_main_button_is_on_the_first_screen_of_a_phone(api: FakeApi, browser: Browser) -> None:
     ama = await log_in(api, Role.CASHIER, "ama")
     await pay(Orders(api.shop), await sell(ama), 2000)
     for width, height in ((360, 640), (390, 844)):
@@ -144,11 +138,7 @@ async def test_without_a_phone_number_an_order_is_made_and_no_sms_is_queued(api:
     assert await api.shop.values("SELECT COUNT(*) FROM sms_outbox") == [0]
     answer = await api.local.get(f"/v1/transactions/{reference}")
     assert answer.json()["data"]["payer"]["phone_number"] is None
-    for path in (
-        f"/dash/till/{reference}",
-        f"/dash/transactions/{reference}",
-        "/dash/transactions",
-    ):
+    for path in (f"/dash/till/{reference}", f"/dash/transactions/{reference}", "/dash/transactions"):
         assert (await ama.get(path)).status_code == 200, path
     await pay(Orders(api.shop), reference)
     assert (await api.shop.transaction(reference)).status == "SUCCESS"
@@ -236,9 +226,7 @@ async def test_a_form_is_sent_again_until_the_daemon_answers_and_does_its_thing_
 
 
 @needs_browser
-async def test_a_form_that_never_arrives_keeps_its_entries_and_says_so(
-    api: FakeApi, browser: Browser
-) -> None:
+async def test_a_form_that_never_arrives_keeps_its_entries_and_says_so(api: FakeApi, browser: Browser) -> None:
     ama = await log_in(api, Role.CASHIER, "ama")
     async with visiting(browser, api.base_url, width=390) as visit:
         await as_user(visit, ama)
@@ -246,8 +234,7 @@ async def test_a_form_that_never_arrives_keeps_its_entries_and_says_so(
         await page.clock.install(time=0)
         await page.goto("/dash/till")
         await page.route(
-            "**/dash/till",
-            lambda route: route.abort() if route.request.method == "POST" else route.continue_(),
+            "**/dash/till", lambda route: route.abort() if route.request.method == "POST" else route.continue_()
         )
         await page.get_by_label("Amount").fill("25")
         await page.get_by_role("button", name="Make the code").click()
@@ -296,9 +283,7 @@ async def test_without_script_the_login_leads_back_to_the_page_of_the_form(api: 
     visitor.event_hooks = {}
     for path, page in (("/dash/till", "till"), ("/dash/lines/x:0/name", "lines%2Fx%3A0")):
         answer = await visitor.post(path, data=SALE, headers={"Origin": api.base_url})
-        assert answer.headers["location"] == (
-            f"/dash/login?to=%2Fdash%2F{page}&said=said_session_over"
-        )
+        assert answer.headers["location"] == (f"/dash/login?to=%2Fdash%2F{page}&said=said_session_over")
 
 
 async def test_two_shops_on_one_machine_have_sessions_of_their_own(tmp_path: Path) -> None:
@@ -315,9 +300,7 @@ async def test_two_shops_on_one_machine_have_sessions_of_their_own(tmp_path: Pat
 
 
 @needs_browser
-async def test_the_screen_for_customers_shows_a_paid_order_and_then_the_next(
-    api: FakeApi, browser: Browser
-) -> None:
+async def test_the_screen_for_customers_shows_a_paid_order_and_then_the_next(api: FakeApi, browser: Browser) -> None:
     ama = await log_in(api, Role.CASHIER, "ama")
     first, second = await sell(ama, amount="25"), await sell(ama, amount="7")
     assert second

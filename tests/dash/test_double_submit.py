@@ -27,8 +27,7 @@ async def api(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[
     """A shop with a mail server."""
     monkeypatch.setenv("MOMO_HOME", str(tmp_path))
     config = Config(
-        smtp=Smtp(host="mail.shop.example", to="ama@shop.example"),
-        trust=Trust(unconfirmed_limit=1_000_000),
+        smtp=Smtp(host="mail.shop.example", to="ama@shop.example"), trust=Trust(unconfirmed_limit=1_000_000)
     )
     async with running(tmp_path, config) as made:
         yield made

@@ -71,9 +71,7 @@ async def _dead(api: FakeApi) -> None:
 
 async def _unplaced(api: FakeApi) -> None:
     await _state(api, "paid")
-    await api.shop.env.store.write(
-        lambda tx: tx.run("UPDATE payments SET payment_method_seq = NULL", {})
-    )
+    await api.shop.env.store.write(lambda tx: tx.run("UPDATE payments SET payment_method_seq = NULL", {}))
 
 
 async def _doubted(api: FakeApi) -> None:
@@ -150,9 +148,7 @@ async def counts(api: FakeApi, where: str) -> object:
 
 
 @pytest.mark.parametrize("row", TABLE.values(), ids=TABLE)
-async def test_what_counts_as_open_is_named_on_now_and_is_ended_there(
-    api: FakeApi, row: Open
-) -> None:
+async def test_what_counts_as_open_is_named_on_now_and_is_ended_there(api: FakeApi, row: Open) -> None:
     person = await log_in(api, Role.OWNER)
     assert needs((await person.get("/dash")).text) == []
     order = await row.make(api)
@@ -164,9 +160,7 @@ async def test_what_counts_as_open_is_named_on_now_and_is_ended_there(
     assert status["today"]["unsettled"] == (1 if "sheet" in row.counted else 0)
     letters = await api.shop.values("SELECT id FROM dead_letters")
     path, form = row.ends
-    path = path.format(
-        order="" if order is None else order.reference, href=href, letter="".join(letters)
-    )
+    path = path.format(order="" if order is None else order.reference, href=href, letter="".join(letters))
     answer = await person.post(path, form)
     assert answer.status_code == 303, answer.text
     assert needs((await person.get("/dash")).text) == []
@@ -202,15 +196,11 @@ async def test_the_second_payment_of_a_short_order_is_the_rest_by_one_button(api
     assert sheet["short"]["owed"] == "0.00"
     again = await cashier.post(f"{href}/rest")
     assert (again.status_code, "It cannot be settled" in again.text) == (422, True)
-    assert (
-        len(await api.shop.values("SELECT 1 FROM events WHERE type = 'transaction.settled'")) == 1
-    )
+    assert len(await api.shop.values("SELECT 1 FROM events WHERE type = 'transaction.settled'")) == 1
 
 
 @pytest.mark.parametrize("state", ["paid", "over"])
-async def test_a_second_payment_of_an_order_that_is_not_short_is_no_rest(
-    api: FakeApi, state: str
-) -> None:
+async def test_a_second_payment_of_an_order_that_is_not_short_is_no_rest(api: FakeApi, state: str) -> None:
     person = await log_in(api, Role.OWNER)
     orders = Orders(api.shop)
     order = await orders.make(state)
@@ -226,15 +216,11 @@ async def test_two_people_settle_one_order_and_one_is_told(api: FakeApi) -> None
     first, second = await log_in(api, Role.MANAGER, "ama"), await log_in(api, Role.MANAGER, "kofi")
     order = await _short(api)
     path = f"/dash/transactions/{order.reference}/settle"
-    answers = await asyncio.gather(
-        first.post(path, {"kind": "waived"}), second.post(path, {"kind": "rest_received"})
-    )
+    answers = await asyncio.gather(first.post(path, {"kind": "waived"}), second.post(path, {"kind": "rest_received"}))
     assert sorted(answer.status_code for answer in answers) == [303, 422]
     [late] = [answer.text for answer in answers if answer.status_code == 422]
     assert "It cannot be settled" in late
-    assert (
-        len(await api.shop.values("SELECT 1 FROM events WHERE type = 'transaction.settled'")) == 1
-    )
+    assert len(await api.shop.values("SELECT 1 FROM events WHERE type = 'transaction.settled'")) == 1
 
 
 async def test_a_settlement_is_taken_back_with_a_word_about_the_printed_sheet(api: FakeApi) -> None:
@@ -247,9 +233,7 @@ async def test_a_settlement_is_taken_back_with_a_word_about_the_printed_sheet(ap
     assert needs((await manager.get("/dash")).text) == ["/dash/transactions?state=unsettled"]
 
 
-async def test_a_second_payment_waits_for_its_decision_again_once_its_settlement_is_taken_back(
-    api: FakeApi,
-) -> None:
+async def test_a_second_payment_waits_for_its_decision_again_once_its_settlement_is_taken_back(api: FakeApi) -> None:
     manager = await log_in(api, Role.MANAGER)
     orders = Orders(api.shop)
     order = await orders.make("short")
@@ -302,19 +286,14 @@ class Alarm(NamedTuple):
 
 async def _deaf(api: FakeApi) -> None:
     """The SIM of the line is not in its phone."""
-    gone = ModemHealth(
-        "/dev/ttyUSB0", "no_sim", "there is no SIM", device_id=api.shop.source.device_id
-    )
+    gone = ModemHealth("/dev/ttyUSB0", "no_sim", "there is no SIM", device_id=api.shop.source.device_id)
     await _state(api, "paid")
     api.phones[:] = [gone]
 
 
 ALARMS = {
     "unplaced payment": Alarm(
-        _unplaced,
-        r"/dash/unplaced",
-        (f"/dash/unplaced/{METHOD_ID}/claim", {}),
-        "lines.unplaced_payments",
+        _unplaced, r"/dash/unplaced", (f"/dash/unplaced/{METHOD_ID}/claim", {}), "lines.unplaced_payments"
     ),
     "wallet in doubt": Alarm(
         _doubted,
@@ -322,17 +301,13 @@ ALARMS = {
         ("/dash/lines/{line}/wallet", {"balance": "725", "confirm_password": PASSWORD}),
         "today.review",
     ),
-    "paused endpoint": Alarm(
-        _paused, r"/dash/webhooks/[0-9a-f-]{36}", ("{href}/resume", {}), "endpoints"
-    ),
+    "paused endpoint": Alarm(_paused, r"/dash/webhooks/[0-9a-f-]{36}", ("{href}/resume", {}), "endpoints"),
     "line that does not receive": Alarm(_deaf, r"/dash/lines", None, "lines.receiving"),
 }
 
 
 @pytest.mark.parametrize("alarm", ALARMS.values(), ids=ALARMS)
-async def test_what_stops_payments_is_named_on_now_and_leads_to_what_ends_it(
-    api: FakeApi, alarm: Alarm
-) -> None:
+async def test_what_stops_payments_is_named_on_now_and_leads_to_what_ends_it(api: FakeApi, alarm: Alarm) -> None:
     person = await log_in(api, Role.OWNER)
     before = await counts(api, alarm.counted)
     await alarm.make(api)

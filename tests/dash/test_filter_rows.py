@@ -70,10 +70,7 @@ async def test_a_rule_is_made_of_rows_without_typing_json(api: FakeApi) -> None:
     answer = await person.post(f"{HOOK}/rules/new", form)
     assert answer.status_code == 303
     [(rule, stored)] = await api.shop.values("SELECT id, filter FROM rules")
-    assert json.loads(stored) == {
-        "telco.reference_text": {"$startsWith": "RENT"},
-        "amount": {"$gte": "50"},
-    }
+    assert json.loads(stored) == {"telco.reference_text": {"$startsWith": "RENT"}, "amount": {"$gte": "50"}}
     page = (await person.get(f"{HOOK}/rules/{rule}")).text
     assert 'name="value_0" value="RENT"' in page
     assert "textarea" in (await person.get(f"{HOOK}/rules/{rule}?as=json")).text

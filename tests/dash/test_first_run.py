@@ -36,9 +36,7 @@ async def owner(api: FakeApi) -> User:
     return found
 
 
-async def test_a_shop_made_for_the_browser_has_a_name_for_now_and_no_password(
-    tmp_path: Path,
-) -> None:
+async def test_a_shop_made_for_the_browser_has_a_name_for_now_and_no_password(tmp_path: Path) -> None:
     shop = await FakeShop.make(tmp_path)
     env = shop.env
     done = await set_up(env.store, env.clock, env.entropy, env.vault, SetupRequest(in_browser=True))
@@ -57,21 +55,14 @@ async def test_the_owner_names_the_shop_and_chooses_the_password_once(api: FakeA
     shown = (await person.get("/dash/first")).text
     assert 'name="password"' in shown
     answer = await person.post("/dash/first/shop", SHOP)
-    assert (answer.status_code, answer.headers["location"]) == (
-        303,
-        "/dash/first?said=said_first_shop",
-    )
+    assert (answer.status_code, answer.headers["location"]) == (303, "/dash/first?said=said_first_shop")
     # The same browser stays logged in, and the new password lets the owner in.
     page = (await person.get("/dash/first")).text
     assert "Kofi&#39;s Phones" in page
     assert 'name="password"' not in page
-    assert (
-        await browser.check_password(api.shop.env, "127.0.0.1", "owner", PASSWORD)
-    ).id == OWNER_ID
+    assert (await browser.check_password(api.shop.env, "127.0.0.1", "owner", PASSWORD)).id == OWNER_ID
     # Later it is changed with the present one only.
-    again = await person.post(
-        "/dash/first/shop", {**SHOP, "shop": "Taken", "password": "x" * 12, "again": "x" * 12}
-    )
+    again = await person.post("/dash/first/shop", {**SHOP, "shop": "Taken", "password": "x" * 12, "again": "x" * 12})
     assert again.headers["location"] == "/dash/first?said=said_first_before"
     assert await api.shop.values("SELECT name FROM shop") == ["Kofi's Phones"]
 

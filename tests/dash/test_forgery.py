@@ -55,13 +55,7 @@ async def test_a_post_without_origin_is_no_browsers_form(api: FakeApi) -> None:
 
 async def test_a_form_needs_a_token_of_its_own_session_and_path(api: FakeApi) -> None:
     person, other = await log_in(api, Role.OWNER), await log_in(api, Role.MANAGER)
-    for token in (
-        "",
-        "0" * 97,
-        "é" * 97,
-        other.form_token(LANGUAGE),
-        person.form_token("/dash/logout"),
-    ):
+    for token in ("", "0" * 97, "é" * 97, other.form_token(LANGUAGE), person.form_token("/dash/logout")):
         answer = await person.post(LANGUAGE, {"language": "fr"}, form_token_=token)
         assert answer.status_code == 403, token
     assert await language_of(api) == [None, None]
@@ -89,10 +83,7 @@ async def test_a_double_click_logs_in_once(api: FakeApi) -> None:
     page = await visitor.get("/dash/login")
     form = {"name": "owner", "password": PASSWORD, "form_token": token_in(page.text), "to": ""}
     answers = await asyncio.gather(
-        *(
-            visitor.post("/dash/login", data=form, headers={"Origin": api.base_url})
-            for _ in range(2)
-        )
+        *(visitor.post("/dash/login", data=form, headers={"Origin": api.base_url}) for _ in range(2))
     )
     assert [answer.status_code for answer in answers] == [303, 303]
     assert await api.shop.values("SELECT COUNT(*) FROM browser_sessions") == [1]
@@ -137,9 +128,7 @@ async def test_an_unknown_host_is_refused(api: FakeApi) -> None:
 
 
 @pytest.mark.parametrize("gone_us", [BROWSER_IDLE_US, BROWSER_LIFE_US])
-async def test_a_session_ends_after_twelve_idle_hours_and_after_seven_days(
-    api: FakeApi, gone_us: int
-) -> None:
+async def test_a_session_ends_after_twelve_idle_hours_and_after_seven_days(api: FakeApi, gone_us: int) -> None:
     person = await log_in(api, Role.OWNER)
     step_us = BROWSER_IDLE_US // 2 if gone_us == BROWSER_LIFE_US else gone_us - SECOND_US
     for _ in range(gone_us // step_us - (gone_us == BROWSER_LIFE_US)):
@@ -200,9 +189,7 @@ async def test_wrong_passwords_of_dashboard_and_api_share_one_counter(api: FakeA
     assert (await visitor.post("/v1/auth/login", json={"password": PASSWORD})).status_code == 429
 
 
-@pytest.mark.parametrize(
-    "to", ["//evil.example", "https://evil.example/dash", "/pay/x", "/dash\\@x"]
-)
+@pytest.mark.parametrize("to", ["//evil.example", "https://evil.example/dash", "/pay/x", "/dash\\@x"])
 async def test_a_login_leads_to_no_other_place(api: FakeApi, to: str) -> None:
     await add_user(api, Role.OWNER)
     visitor = await api.client()
@@ -217,9 +204,7 @@ FIRST = "/dash/first"
 """The page of a link while no payment was seen."""
 
 
-async def test_the_link_of_momo_open_works_once_for_a_minute_and_with_a_wrong_clock(
-    api: FakeApi,
-) -> None:
+async def test_the_link_of_momo_open_works_once_for_a_minute_and_with_a_wrong_clock(api: FakeApi) -> None:
     env = api.shop.env
     for gone_s, jump_s, place in ((0, 0, FIRST), (0, -9e8, FIRST), (61, 0, "/dash/login")):
         token = await flow.make_link(env, ROOT, None)

@@ -31,9 +31,7 @@ async def test_each_link_of_the_first_page_leads_somewhere(role: Role, api: Fake
     assert {link: code for link, code in answers.items() if code not in (200, 303)} == {}
 
 
-async def test_a_template_with_a_fault_shows_the_page_of_a_fault(
-    api: FakeApi, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_template_with_a_fault_shows_the_page_of_a_fault(api: FakeApi, monkeypatch: pytest.MonkeyPatch) -> None:
     async def faulty(_visit: Visit) -> Shown:
         return Shown("payments/one.html", {})
 
@@ -55,19 +53,12 @@ async def test_a_refused_form_below_an_address_of_a_page_is_a_page(api: FakeApi)
 
 async def test_a_payment_names_the_command_that_shows_its_sms(api: FakeApi) -> None:
     paid = await Orders(api.shop).make("paid")
-    [message] = await api.shop.values(
-        "SELECT m.id FROM payments p JOIN messages m ON m.seq = p.message_seq"
-    )
+    [message] = await api.shop.values("SELECT m.id FROM payments p JOIN messages m ON m.seq = p.message_seq")
     person = await log_in(api, Role.OWNER)
-    assert (
-        f"momo messages show {message}"
-        in (await person.get(f"/dash/payments/{paid.payment_id}")).text
-    )
+    assert f"momo messages show {message}" in (await person.get(f"/dash/payments/{paid.payment_id}")).text
 
 
-async def test_pages_are_still_shown_when_the_disk_is_full(
-    api: FakeApi, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_pages_are_still_shown_when_the_disk_is_full(api: FakeApi, monkeypatch: pytest.MonkeyPatch) -> None:
     async def full(self: Store, job: Any) -> None:
         raise Unavailable("the disk is full", 30)
 

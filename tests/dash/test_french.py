@@ -64,18 +64,7 @@ class Shown(HTMLParser):
         if not quiet and not any(self._open):
             named = ("title", "aria-label", "placeholder", "alt")
             self.texts += [given[name] or "" for name in named if name in given]
-        if tag not in {
-            "input",
-            "meta",
-            "link",
-            "br",
-            "img",
-            "hr",
-            "path",
-            "rect",
-            "line",
-            "source",
-        }:
+        if tag not in {"input", "meta", "link", "br", "img", "hr", "path", "rect", "line", "source"}:
             self._open.append(quiet)
 
     def handle_endtag(self, _tag: str) -> None:
@@ -113,13 +102,9 @@ def event_types() -> set[str]:
         if "journal.add(" in source:
             nodes = list(ast.walk(ast.parse(source)))
             keys = {
-                ast.dump(one.args[0])
-                for one in nodes
-                if isinstance(one, ast.Call) and ast.unparse(one.func) == "Text"
+                ast.dump(one.args[0]) for one in nodes if isinstance(one, ast.Call) and ast.unparse(one.func) == "Text"
             }
-            constants = (
-                one for one in nodes if isinstance(one, ast.Constant) and ast.dump(one) not in keys
-            )
+            constants = (one for one in nodes if isinstance(one, ast.Constant) and ast.dump(one) not in keys)
             texts = {one.value for one in constants if isinstance(one.value, str)}
             found |= {one for one in texts if re.fullmatch(r"[a-z_]{3,}\.[a-z_]+", one)}
     return found
@@ -140,43 +125,28 @@ FACTS: dict[str, list[dict[str, Any]]] = {
     "transaction.verified": [
         {"matched_by": matched, "status": status, "late": late, "payer_known_by": known}
         for matched, status, late, known in product(
-            sorted(timeline._MATCHED),
-            ("SUCCESS", "PARTIAL", "OVERPAID"),
-            (False, True),
-            ("", *sorted(timeline._KNOWN)),
+            sorted(timeline._MATCHED), ("SUCCESS", "PARTIAL", "OVERPAID"), (False, True), ("", *sorted(timeline._KNOWN))
         )
     ],
     "transaction.reconciled": [{"reconciliation_id": "rec_1"}],
     "transaction.cancelled": [{}, {"reason": "deux fois"}],
-    "transaction.settled": [
-        {"kind": str(kind), "amount_minor": 500, "currency": "GHS"} for kind in SettlementKind
-    ],
+    "transaction.settled": [{"kind": str(kind), "amount_minor": 500, "currency": "GHS"} for kind in SettlementKind],
     "transaction.settlement_taken_back": [{}],
     "transaction.payment_claimed": [{"transaction_id": "93214500001"}],
     "review.opened": [{"reason": str(reason)} for reason in ReviewReason],
     "review.approved": [{}, {"notes": "vu"}],
     "review.rejected": [{}, {"notes": "vu"}],
-    "review.taken_back": [
-        {"decision": one, "decided_by": "user:ama"} for one in ("approved", "rejected")
-    ],
-    "suggestion.accepted": [
-        {"reasons": [str(one), *more]} for one in SuggestionReason for more in ([], ["amount"])
-    ],
+    "review.taken_back": [{"decision": one, "decided_by": "user:ama"} for one in ("approved", "rejected")],
+    "suggestion.accepted": [{"reasons": [str(one), *more]} for one in SuggestionReason for more in ([], ["amount"])],
     "payment.walk_in": [{}, {"rejected": True}, {"historical": True}],
     "payer.approved": [{}, {"name": "KOFI", "phone_number": "+233241234567"}],
     "payer.revoked": [{}, {"name": "KOFI", "phone_number": "+233241234567"}],
-    **{
-        f"sms.{kind}": [{"kind": text} for text in ("", *timeline._SMS)]
-        for kind in ("queued", "sent", "delivered")
-    },
+    **{f"sms.{kind}": [{"kind": text} for text in ("", *timeline._SMS)] for kind in ("queued", "sent", "delivered")},
     **{
         f"sms.{kind}": [{"kind": text, "why": why} for text in timeline._SMS for why in ("", "CMS")]
         for kind in ("failed", "unknown", "expired", "undelivered")
     },
-    **{
-        f"delivery.{kind}": [{"event": "transaction.completed"}]
-        for kind in ("delivered", "failed", "requeued")
-    },
+    **{f"delivery.{kind}": [{"event": "transaction.completed"}] for kind in ("delivered", "failed", "requeued")},
     **{
         f"notice.{kind}": [{}, NOTICE, {**NOTICE, "gap_minor": -700, "original_telco_id": "932145"}]
         for kind in journal_text.NOTICES
@@ -245,10 +215,7 @@ async def every_row(api: FakeApi) -> dict[str, str]:
             data = {"why": "xyz", "name": "caisse", "count": 1}
             journal.add(tx, type=kind, mode=Mode.LIVE, at=now, actor="user:owner", data=data)
         for kind, facts in ENTRIES:
-            journal.add(
-                tx, type=kind, mode=Mode.LIVE, at=now, actor="user:owner", data=facts,
-                transaction_id=order.id,
-            )  # fmt: skip
+            journal.add(tx, type=kind, mode=Mode.LIVE, at=now, actor="user:owner", data=facts, transaction_id=order.id)
 
     await api.shop.env.store.write(write)
     plug_in(api, registration="denied", receives=False, signal=1)
@@ -335,12 +302,7 @@ PLACES = ("id", "rule", "kind")
 async def line_and_endpoint(api: FakeApi) -> dict[str, str]:
     """Return the ids of the rows that most forms are about."""
     ids = await places.paths(api)
-    return {
-        path: ids[of].split("/")[3]
-        for path in FORMS
-        for of in ids
-        if path.startswith(f"{of}/") or path == of
-    }
+    return {path: ids[of].split("/")[3] for path in FORMS for of in ids if path.startswith(f"{of}/") or path == of}
 
 
 async def test_french_money_has_a_comma_and_the_currency_behind(api: FakeApi) -> None:

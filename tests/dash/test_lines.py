@@ -83,9 +83,7 @@ async def test_a_number_is_taken_off_assigned_again_and_the_sim_set_aside(api: F
     # The number is registered: it is moved. A new one is registered.
     form["phone_number"] = "0244124567"
     assert (await person.post(f"{here(api)}/assign", form)).status_code == 303
-    assert await api.shop.values("SELECT id, sim_seq IS NULL FROM payment_methods") == [
-        (METHOD_ID, 0)
-    ]
+    assert await api.shop.values("SELECT id, sim_seq IS NULL FROM payment_methods") == [(METHOD_ID, 0)]
     await person.post(f"{here(api)}/clear")
     form["phone_number"] = "0244124999"
     assert (await person.post(f"{here(api)}/assign", form)).status_code == 303
@@ -123,9 +121,7 @@ async def test_the_modem_is_asked_and_a_test_sms_is_queued(api: FakeApi) -> None
     assert await api.shop.values("SELECT COUNT(*) FROM sms_outbox") == [1]
 
 
-async def test_unplaced_payments_are_counted_first_then_claimed_and_lead_to_the_replay(
-    api: FakeApi,
-) -> None:
+async def test_unplaced_payments_are_counted_first_then_claimed_and_lead_to_the_replay(api: FakeApi) -> None:
     await api.shop.begin_chain()
     orders = Orders(api.shop)
     for _ in range(2):
@@ -209,9 +205,7 @@ async def test_a_balance_that_nothing_leads_to_counts_after_a_yes_to_it_only(api
     await break_chain(api)
     person = await log_in(api, Role.OWNER)
     proved = "SELECT json_extract(data, '$.balance_minor') FROM events WHERE type = 'wallet.proved'"
-    asked = await person.post(
-        f"{here(api)}/wallet", {"balance": "500", "confirm_password": PASSWORD}
-    )
+    asked = await person.post(f"{here(api)}/wallet", {"balance": "500", "confirm_password": PASSWORD})
     page = unescape(asked.text)
     assert asked.status_code == 422
     assert "Nothing that came by SMS leads to GHS 500.00" in page

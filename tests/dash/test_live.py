@@ -79,9 +79,7 @@ async def test_a_refused_match_is_in_view_and_its_page_still_learns_of_the_payme
         assert clean(visit)
 
 
-async def test_an_answer_of_a_proxy_that_does_not_reach_the_daemon_is_said(
-    api: FakeApi, browser: Browser
-) -> None:
+async def test_an_answer_of_a_proxy_that_does_not_reach_the_daemon_is_said(api: FakeApi, browser: Browser) -> None:
     person = await log_in(api, Role.OWNER)
     async with visiting(browser, api.base_url) as visit:
         await as_user(visit, person)
@@ -127,9 +125,7 @@ async def test_what_is_typed_into_a_search_stays(api: FakeApi, browser: Browser)
         assert clean(visit)
 
 
-async def test_a_page_with_a_choice_that_nobody_made_updates_itself(
-    tmp_path: Path, browser: Browser
-) -> None:
+async def test_a_page_with_a_choice_that_nobody_made_updates_itself(tmp_path: Path, browser: Browser) -> None:
     async with running(tmp_path, line=False) as api:
         plug_in(api)
         person = await log_in(api, Role.OWNER)
@@ -160,17 +156,13 @@ async def test_the_focus_stays_where_it_is_when_a_page_updates_itself(
         assert clean(visit)
 
 
-async def test_from_the_fifth_tab_of_a_session_on_a_page_asks_by_itself(
-    api: FakeApi, browser: Browser
-) -> None:
+async def test_from_the_fifth_tab_of_a_session_on_a_page_asks_by_itself(api: FakeApi, browser: Browser) -> None:
     person = await log_in(api, Role.OWNER)
     order = await Orders(api.shop).make("waiting")
     async with visiting(browser, api.base_url) as visit:
         await as_user(visit, person)
         for _ in range(4):
-            async with visit.context.expect_event(
-                "response", lambda answer: answer.url.endswith("/dash/events")
-            ):
+            async with visit.context.expect_event("response", lambda answer: answer.url.endswith("/dash/events")):
                 await (await visit.context.new_page()).goto("/dash/payments")
         await visit.page.clock.install(time=0)
         async with visit.page.expect_response(lambda one: one.url.endswith("/dash/events")) as last:

@@ -44,16 +44,14 @@ def long_words(tx: Tx) -> None:
 
 
 def test_the_scripts_are_small() -> None:
-    lines = [len(path.read_text().splitlines()) for path in FOLDER.iterdir() if path.name.endswith(".js")]  # fmt: skip
+    lines = [len(path.read_text().splitlines()) for path in FOLDER.iterdir() if path.name.endswith(".js")]
     assert sum(lines) <= 350
     assert max(lines) < 200
 
 
 @needs_browser
 @pytest.mark.slow
-async def test_long_words_wrap_and_the_first_row_of_each_list_is_near_the_top(
-    api: FakeApi, browser: Browser
-) -> None:
+async def test_long_words_wrap_and_the_first_row_of_each_list_is_near_the_top(api: FakeApi, browser: Browser) -> None:
     known = await places.paths(api)
     orders = Orders(api.shop)
     for state in ("paid", "short", "over", "waiting", "cancelled"):

@@ -79,9 +79,7 @@ async def test_an_unread_message_is_read_again(api: FakeApi) -> None:
     assert every.headers["location"].startswith("/dash/messages?message=unparsed&said=said_read_")
 
 
-async def test_confirming_a_wording_needs_the_own_password_and_a_message_that_can(
-    api: FakeApi,
-) -> None:
+async def test_confirming_a_wording_needs_the_own_password_and_a_message_that_can(api: FakeApi) -> None:
     await api.shop.begin_chain()
     await Orders(api.shop).make("paid")
     person = await log_in(api, Role.MANAGER)
@@ -93,9 +91,7 @@ async def test_confirming_a_wording_needs_the_own_password_and_a_message_that_ca
     assert await api.shop.values("SELECT COUNT(*) FROM confirmed_wordings") == [0]
 
 
-async def test_a_confirmed_wording_is_believed_until_it_is_withdrawn(
-    api: FakeApi, tmp_path: Path
-) -> None:
+async def test_a_confirmed_wording_is_believed_until_it_is_withdrawn(api: FakeApi, tmp_path: Path) -> None:
     at = from_us(api.shop.clock.now_us())
     await api.shop.read_pdus(encode_deliver(MTN_SENDER, TEXT, at, smsc=MTN_SMSC))
     (tmp_path / "mtn.toml").write_text(FILE)
@@ -128,9 +124,7 @@ async def test_a_pasted_message_is_stored_as_history_once(api: FakeApi) -> None:
     assert (other.status_code, "no sender of the network" in other.text) == (422, True)
 
 
-async def test_a_pasted_message_pays_only_what_a_person_with_the_password_says(
-    api: FakeApi,
-) -> None:
+async def test_a_pasted_message_pays_only_what_a_person_with_the_password_says(api: FakeApi) -> None:
     request = await api.shop.request(2500)
     person, cashier = await log_in(api, Role.MANAGER), await log_in(api, Role.CASHIER)
     text = mtn_receipt(2500, "KOFI", 92_500, "", "93214500077")
@@ -138,34 +132,23 @@ async def test_a_pasted_message_pays_only_what_a_person_with_the_password_says(
     (payment,) = await api.shop.payments()
     by_payment, by_order = f"/dash/payments/{payment.id}", f"/dash/transactions/{request.reference}"
     assert "Anybody can make up such a message" in (await person.get(by_payment)).text
-    forms = (
-        (by_payment, {"order": str(request.svc_code)}),
-        (by_order, {"transaction_id": "93214500077"}),
-    )
+    forms = ((by_payment, {"order": str(request.svc_code)}), (by_order, {"transaction_id": "93214500077"}))
     for path, form in forms:
         assert (await cashier.post(f"{path}/reconcile", form)).status_code == 403
         bare = await person.post(f"{path}/reconcile", form)
         assert (bare.status_code, "tick this" in bare.text) == (422, True)
         assert "Anybody can make up such a message" in bare.text
-        wrong = await person.post(
-            f"{path}/reconcile", {**form, "sure": "yes", "confirm_password": "nonsense"}
-        )
+        wrong = await person.post(f"{path}/reconcile", {**form, "sure": "yes", "confirm_password": "nonsense"})
         assert (wrong.status_code, "The password is wrong" in wrong.text) == (422, True)
     path, form = forms[1]
-    done = await person.post(
-        f"{path}/reconcile", {**form, "sure": "yes", "confirm_password": PASSWORD}
-    )
+    done = await person.post(f"{path}/reconcile", {**form, "sure": "yes", "confirm_password": PASSWORD})
     assert "said_reconciled" in done.headers["location"]
 
 
 async def test_a_backup_is_looked_at_first_and_then_taken_in(api: FakeApi) -> None:
     person = await log_in(api, Role.MANAGER)
     text = mtn_receipt(2500, "KOFI", 92_500, "", "93214500077")
-    rows = [
-        "sender,text,date",
-        f'MobileMoney,"{text}",2026-11-01T10:00:00Z',
-        "Ama,hello,2026-11-01",
-    ]
+    rows = ["sender,text,date", f'MobileMoney,"{text}",2026-11-01T10:00:00Z', "Ama,hello,2026-11-01"]
     form = {"line": METHOD_ID, "backup": "\r\n".join(rows), "do": "look"}
     looked = await person.post(f"{IMPORT}/backup", form)
     assert "Nothing is stored yet" in looked.text

@@ -46,9 +46,7 @@ def reads(api: FakeApi, monkeypatch: pytest.MonkeyPatch) -> list[object]:
     return found
 
 
-async def test_twenty_tabs_read_the_database_once_for_each_commit(
-    api: FakeApi, reads: list[object]
-) -> None:
+async def test_twenty_tabs_read_the_database_once_for_each_commit(api: FakeApi, reads: list[object]) -> None:
     orders = Orders(api.shop)
     order = await orders.make("waiting")
     person = await log_in(api, Role.OWNER)

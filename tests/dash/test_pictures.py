@@ -21,9 +21,7 @@ def test_each_picture_is_there_once_and_is_shown() -> None:
 
 @needs_browser
 @pytest.mark.timeout(300)
-async def test_each_picture_is_the_page_as_it_is_drawn_now(
-    browser: Browser, tmp_path: Path
-) -> None:
+async def test_each_picture_is_the_page_as_it_is_drawn_now(browser: Browser, tmp_path: Path) -> None:
     """After a change of a page: look at it, then `make dash-pictures`."""
     recorded = json.loads((FOLDER / MADE_WITH).read_text("utf-8"))
     here = dash_pictures.made_with(browser)
@@ -31,8 +29,7 @@ async def test_each_picture_is_the_page_as_it_is_drawn_now(
         pytest.skip(f"the pictures were taken with {recorded}, and this machine has {here}")
     await draw(browser, tmp_path / "shop", tmp_path / "now")
     drawn = {
-        name: await difference(browser, FOLDER / f"{name}.png", tmp_path / f"now/{name}.png")
-        for name, *_ in PICTURES
+        name: await difference(browser, FOLDER / f"{name}.png", tmp_path / f"now/{name}.png") for name, *_ in PICTURES
     }
     assert {name: share for name, share in drawn.items() if share > TOLERANCE} == {}
 

@@ -23,9 +23,7 @@ async def attach(api: FakeApi, *, alone: bool = False) -> None:
     await env.store.write(lambda tx: attach_simulated(tx, now, env.new_id))
     if alone:
         await env.store.write(
-            lambda tx: tx.run(
-                "UPDATE devices SET forgotten_at = :now WHERE mode = 'live'", {"now": now}
-            )
+            lambda tx: tx.run("UPDATE devices SET forgotten_at = :now WHERE mode = 'live'", {"now": now})
         )
 
 
@@ -35,15 +33,11 @@ async def switch(person: Person, mode: str) -> None:
 
 
 async def pay(api: FakeApi, reference: str, amount: str) -> None:
-    answer = await api.test.post(
-        "/v1/test/payments", json={"reference": reference, "amount": amount}
-    )
+    answer = await api.test.post("/v1/test/payments", json={"reference": reference, "amount": amount})
     assert answer.status_code == 200, answer.text
 
 
-async def test_the_sandbox_is_shown_by_itself_only_while_every_phone_is_simulated(
-    api: FakeApi,
-) -> None:
+async def test_the_sandbox_is_shown_by_itself_only_while_every_phone_is_simulated(api: FakeApi) -> None:
     person = await log_in(api, Role.OWNER)
     assert BAR not in (await person.get("/dash")).text
     await attach(api)
@@ -86,9 +80,7 @@ async def test_money_of_the_sandbox_and_of_the_shop_never_stand_on_one_page(api:
         assert "25.00" in (await person.get(path)).text, path
 
 
-async def test_a_practice_order_shows_the_number_of_the_simulated_phone_and_its_code(
-    api: FakeApi,
-) -> None:
+async def test_a_practice_order_shows_the_number_of_the_simulated_phone_and_its_code(api: FakeApi) -> None:
     await attach(api, alone=True)
     person = await log_in(api, Role.CASHIER)
     reference = await sell(person)
@@ -103,13 +95,10 @@ async def test_a_practice_order_shows_the_number_of_the_simulated_phone_and_its_
     assert "0001" in page.text
 
 
-async def test_an_endpoint_of_the_sandbox_needs_no_preparation_beside_a_simulated_phone(
-    api: FakeApi,
-) -> None:
+async def test_an_endpoint_of_the_sandbox_needs_no_preparation_beside_a_simulated_phone(api: FakeApi) -> None:
     await attach(api, alone=True)
     sent = await api.test.post(
-        "/v1/open-collections/endpoints",
-        json={"url": "https://shop.example/hook", "is_sandbox": True},
+        "/v1/open-collections/endpoints", json={"url": "https://shop.example/hook", "is_sandbox": True}
     )
     assert sent.status_code == 201, sent.text
 
@@ -135,9 +124,7 @@ async def test_a_decision_in_the_sandbox_touches_no_real_money(api: FakeApi) -> 
 
 
 @needs_browser
-async def test_an_open_tab_follows_the_switch_and_hears_only_its_own_mode(
-    api: FakeApi, browser: Browser
-) -> None:
+async def test_an_open_tab_follows_the_switch_and_hears_only_its_own_mode(api: FakeApi, browser: Browser) -> None:
     await attach(api)
     person = await log_in(api, Role.OWNER)
     async with visiting(browser, api.base_url, width=390) as visit:

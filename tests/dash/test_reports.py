@@ -55,9 +55,7 @@ async def test_each_report_adds_up_to_the_money_of_the_period(api: FakeApi, by: 
     assert file == 200
 
 
-@pytest.mark.parametrize(
-    ("by", "bars"), [("day", 15), ("week", 3), ("month", 2), ("weekday", 7), ("maker", 3)]
-)
+@pytest.mark.parametrize(("by", "bars"), [("day", 15), ("week", 3), ("month", 2), ("weekday", 7), ("maker", 3)])
 async def test_the_chart_has_a_bar_for_each_name_and_a_day_without_money_keeps_its_place(
     api: FakeApi, by: str, bars: int
 ) -> None:

@@ -50,9 +50,7 @@ def _other_than(here: str) -> Callable[[str], bool]:
     return lambda url: url.partition("?")[0] != here
 
 
-async def test_the_rest_of_an_order_that_is_paid_in_part_is_not_called_a_second_payment(
-    api: FakeApi,
-) -> None:
+async def test_the_rest_of_an_order_that_is_paid_in_part_is_not_called_a_second_payment(api: FakeApi) -> None:
     orders = Orders(api.shop)
     await orders.pay(await orders.make("short"), 500)
     person = await log_in(api, Role.CASHIER)
@@ -106,9 +104,7 @@ async def test_no_letter_that_is_typed_decides_anything(api: FakeApi, browser: B
 
 
 @needs_browser
-async def test_an_answer_that_was_meant_for_the_card_before_is_not_accepted(
-    api: FakeApi, browser: Browser
-) -> None:
+async def test_an_answer_that_was_meant_for_the_card_before_is_not_accepted(api: FakeApi, browser: Browser) -> None:
     await doubtful(api, 2)
     person = await log_in(api, Role.CASHIER)
     async with visiting(browser, api.base_url, width=1280) as visit:
@@ -129,9 +125,7 @@ async def test_an_answer_that_was_meant_for_the_card_before_is_not_accepted(
 
 
 @needs_browser
-async def test_a_page_that_a_decision_leaves_is_told_no_more_news(
-    api: FakeApi, browser: Browser
-) -> None:
+async def test_a_page_that_a_decision_leaves_is_told_no_more_news(api: FakeApi, browser: Browser) -> None:
     """The decision is news itself: fetching the page again would hold up the next one."""
     await doubtful(api, 2)
     person = await log_in(api, Role.CASHIER)
@@ -147,9 +141,7 @@ async def test_a_page_that_a_decision_leaves_is_told_no_more_news(
             await visit.page.goto("/dash/review")
         here = visit.page.url.partition("?")[0]
         await visit.page.route("**/approve", hold)
-        async with visit.page.expect_event(
-            "requestfailed", lambda asked: asked.url.endswith("/dash/events")
-        ):
+        async with visit.page.expect_event("requestfailed", lambda asked: asked.url.endswith("/dash/events")):
             await visit.page.wait_for_timeout(CALM_MS)
             await visit.page.keyboard.press("a")
             await visit.page.keyboard.press("Enter")
@@ -232,16 +224,12 @@ async def test_of_two_people_one_decides_and_the_other_is_told_who(api: FakeApi)
     page = (await loser.get(late[0])).text
     assert "Your answer was not used" in page
     assert f"{winner} decided first" in page
-    found = await api.shop.values(
-        "SELECT COUNT(*) FROM events WHERE type IN ('review.approved', 'review.rejected')"
-    )
+    found = await api.shop.values("SELECT COUNT(*) FROM events WHERE type IN ('review.approved', 'review.rejected')")
     assert found == [1]
 
 
 @needs_browser
-async def test_without_script_a_review_is_decided_with_buttons(
-    api: FakeApi, browser: Browser
-) -> None:
+async def test_without_script_a_review_is_decided_with_buttons(api: FakeApi, browser: Browser) -> None:
     await doubtful(api, 2)
     person = await log_in(api, Role.CASHIER)
     async with visiting(browser, api.base_url, java_script_enabled=False) as visit:
@@ -258,9 +246,7 @@ async def test_without_script_a_review_is_decided_with_buttons(
 
 
 @needs_browser
-async def test_an_sms_with_control_and_direction_characters_is_shown_plainly(
-    api: FakeApi, browser: Browser
-) -> None:
+async def test_an_sms_with_control_and_direction_characters_is_shown_plainly(api: FakeApi, browser: Browser) -> None:
     await doubtful(api)
     order = await api.shop.request(2500, customer_name=EVIL)
     body = f"{EVIL} \u202egnp.exe\u0007 \x1b[2J"
@@ -334,9 +320,7 @@ async def open_card(api: FakeApi, person: Person, seconds: int) -> str:
     return page
 
 
-async def test_an_approval_waits_and_can_be_undone_until_the_daemon_carries_it_out(
-    api: FakeApi,
-) -> None:
+async def test_an_approval_waits_and_can_be_undone_until_the_daemon_carries_it_out(api: FakeApi) -> None:
     await doubtful(api)
     person = await log_in(api, Role.CASHIER)
     page = await open_card(api, person, 10)
@@ -404,17 +388,13 @@ async def test_a_decision_is_taken_back_in_the_dashboard(api: FakeApi) -> None:
 
 
 @needs_browser
-async def test_on_a_phone_the_comparison_is_first_and_the_answers_stay_in_view(
-    api: FakeApi, browser: Browser
-) -> None:
+async def test_on_a_phone_the_comparison_is_first_and_the_answers_stay_in_view(api: FakeApi, browser: Browser) -> None:
     await doubtful(api, 2)
     person = await log_in(api, Role.CASHIER)
     async with visiting(browser, api.base_url, width=390, height=844) as visit:
         await as_user(visit, person)
         await visit.page.goto("/dash/review")
-        order, sms = [
-            await visit.page.locator(one).bounding_box() for one in ("#s-order", "#s-sms")
-        ]
+        order, sms = [await visit.page.locator(one).bounding_box() for one in ("#s-order", "#s-sms")]
         assert order is not None
         assert sms is not None
         assert order["y"] < sms["y"]

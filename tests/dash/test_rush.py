@@ -34,17 +34,12 @@ async def test_a_rush_at_two_tills_ends_with_one_truth_everywhere(api: FakeApi) 
     orders = Orders(api.shop)
     # Four customers at two tills, at once.
     short, over, wrong, twice = await asyncio.gather(
-        sell(ama, amount="25"),
-        sell(kofi, amount="30"),
-        sell(ama, amount="12.50"),
-        sell(kofi, amount="7"),
+        sell(ama, amount="25"), sell(kofi, amount="30"), sell(ama, amount="12.50"), sell(kofi, amount="7")
     )
     await pay(api, orders, short, 2000)
     await pay(api, orders, over, 3100)
     await pay(api, orders, wrong, 1250, "thank you")
-    assert await states(api, short, over, wrong, twice) == [
-        "PARTIAL", "OVERPAID", "PENDING", "PENDING",
-    ]  # fmt: skip
+    assert await states(api, short, over, wrong, twice) == ["PARTIAL", "OVERPAID", "PENDING", "PENDING"]
     await api.start_again()
     orders.shop = api.shop
     # Nobody logs in again, and each till has its own customers, with what became of them.
@@ -60,10 +55,7 @@ async def test_a_rush_at_two_tills_ends_with_one_truth_everywhere(api: FakeApi) 
     assert found.status_code == 303, found.text
     for href in [href for href in needs((await ama.get("/dash")).text) if "/review/" in href]:
         page = (await ama.get(href)).text
-        path, form = (
-            (f"{href}/rest", {}) if "This is the rest" in page
-            else (f"{href}/reject", {"note": "given_back"})
-        )  # fmt: skip
+        path, form = (f"{href}/rest", {}) if "This is the rest" in page else (f"{href}/reject", {"note": "given_back"})
         assert (await ama.post(path, form)).status_code == 303
     change = await kofi.post(f"/dash/transactions/{over}/settle", {"kind": "change_given"})
     assert change.status_code == 303, change.text
@@ -81,12 +73,7 @@ async def test_a_rush_at_two_tills_ends_with_one_truth_everywhere(api: FakeApi) 
     assert every["money_in"] == {"count": 6, "amount": "82.50"}
     status = (await api.local.get("/local/v1/status")).json()["data"]["today"]
     counted = [status[kind]["count"] for kind in ("paid", "short", "over")]
-    assert (counted, status["review"], status["unsettled"], status["waiting"]) == (
-        [2, 1, 1],
-        0,
-        0,
-        0,
-    )
+    assert (counted, status["review"], status["unsettled"], status["waiting"]) == ([2, 1, 1], 0, 0, 0)
     listed = (await api.live.get("/v1/transactions")).json()["data"]
     assert {row["reference"]: (row["status"], row["actual_amount"]) for row in listed} == {
         short: ("PARTIAL", "20.00"),
@@ -101,9 +88,7 @@ async def test_a_rush_at_two_tills_ends_with_one_truth_everywhere(api: FakeApi) 
     assert api.log.lines == []
 
 
-async def test_a_till_with_five_hundred_open_orders_shows_the_newest_and_leads_to_the_others(
-    api: FakeApi,
-) -> None:
+async def test_a_till_with_five_hundred_open_orders_shows_the_newest_and_leads_to_the_others(api: FakeApi) -> None:
     ama = await log_in(api, Role.CASHIER, "ama")
     for _ in range(500):
         await sell(ama, sms="", phone="")
@@ -113,21 +98,11 @@ async def test_a_till_with_five_hundred_open_orders_shows_the_newest_and_leads_t
     assert "500 · GHS\xa012,500.00" in (await ama.get("/dash/transactions?state=open")).text
 
 
-async def test_names_of_200_letters_and_amounts_of_a_million_are_settled_like_others(
-    api: FakeApi,
-) -> None:
+async def test_names_of_200_letters_and_amounts_of_a_million_are_settled_like_others(api: FakeApi) -> None:
     manager = await log_in(api, Role.MANAGER)
-    order = await api.shop.request(
-        100_000_000, customer_name="Ama " + "x" * 190, description="y" * 200
-    )
-    await api.shop.read(
-        mtn(99_999_900, "KOFI BADU", 200_000_000, order.svc_code or "", "93214500001")
-    )
-    for path in (
-        "/dash",
-        "/dash/transactions?state=unsettled",
-        f"/dash/transactions/{order.reference}",
-    ):
+    order = await api.shop.request(100_000_000, customer_name="Ama " + "x" * 190, description="y" * 200)
+    await api.shop.read(mtn(99_999_900, "KOFI BADU", 200_000_000, order.svc_code or "", "93214500001"))
+    for path in ("/dash", "/dash/transactions?state=unsettled", f"/dash/transactions/{order.reference}"):
         assert (await manager.get(path)).status_code == 200
     assert needs((await manager.get("/dash")).text) == ["/dash/transactions?state=unsettled"]
     path = f"/dash/transactions/{order.reference}/settle"
@@ -153,9 +128,7 @@ async def test_a_wrong_settlement_is_a_sentence_and_changes_nothing(
     order = await orders.make("short")
     if payment == "used":
         other = await orders.make("paid")
-        [payment] = await api.shop.values(
-            f"SELECT telco_transaction_id FROM payments WHERE id = '{other.payment_id}'"
-        )
+        [payment] = await api.shop.values(f"SELECT telco_transaction_id FROM payments WHERE id = '{other.payment_id}'")
     path = f"/dash/transactions/{order.reference}/settle"
     answer = await manager.post(path, {"kind": kind, "payment": payment})
     assert answer.status_code == 422
@@ -167,19 +140,14 @@ async def test_a_customers_page_has_the_payments_of_one_number_and_their_sum(api
     manager, cashier = await log_in(api, Role.MANAGER), await log_in(api, Role.CASHIER)
     orders = Orders(api.shop)
     paid = [await orders.make("paid"), await orders.make("short")]
-    await api.shop.env.store.write(
-        lambda tx: tx.run("UPDATE payments SET payer_phone = '+233241234567'")
-    )
+    await api.shop.env.store.write(lambda tx: tx.run("UPDATE payments SET payer_phone = '+233241234567'"))
     page = (await manager.get("/dash/customers/233241234567")).text
     assert "2 · GHS\xa045.00" in page
     assert "024 123 4567" in page
     for order in paid:
         payment = (await api.shop.transaction(order.reference)).payment_id
         assert f"/dash/payments/{payment}" in page
-        assert (
-            'href="/dash/customers/233241234567"'
-            in (await manager.get(f"/dash/payments/{payment}")).text
-        )
+        assert 'href="/dash/customers/233241234567"' in (await manager.get(f"/dash/payments/{payment}")).text
         assert "/dash/customers/" not in (await cashier.get(f"/dash/payments/{payment}")).text
     assert (await cashier.get("/dash/customers/233241234567")).status_code == 403
     assert (await manager.get("/dash/customers/12")).status_code == 404
@@ -209,18 +177,14 @@ async def test_a_list_goes_back_page_by_page(api: FakeApi) -> None:
     seen, path = [], "/dash/transactions?state=cancelled"
     while path:
         text = await go(person, path)
-        seen.append(
-            (path, [one for one in made if one in text.partition("<main")[2].partition("pages")[0]])
-        )
+        seen.append((path, [one for one in made if one in text.partition("<main")[2].partition("pages")[0]]))
         link = text.partition('rel="next"')[0].rpartition('href="')[2].partition('"')[0]
         path = link.replace("&amp;", "&") if 'rel="next"' in text else ""
     assert [len(rows) for _, rows in seen] == [50, 50, 20]
     back, path = [], seen[-1][0]
     while path:
         text = await go(person, path)
-        back.append(
-            [one for one in made if one in text.partition("<main")[2].partition("pages")[0]]
-        )
+        back.append([one for one in made if one in text.partition("<main")[2].partition("pages")[0]])
         link = text.partition('rel="prev"')[0].rpartition('href="')[2].partition('"')[0]
         path = link.replace("&amp;", "&") if 'rel="prev"' in text else ""
     assert back == [rows for _, rows in reversed(seen)]

@@ -43,9 +43,7 @@ async def test_each_thing_that_people_know_of_an_order_leads_to_it(api: FakeApi)
         assert await _where(person, text) == f"/dash/transactions/{paid.reference}", text
 
 
-async def test_an_amount_that_was_received_and_a_typed_text_lead_to_the_payment(
-    api: FakeApi,
-) -> None:
+async def test_an_amount_that_was_received_and_a_typed_text_lead_to_the_payment(api: FakeApi) -> None:
     await _shop(api)
     (payment,) = await api.shop.values("SELECT id FROM payments WHERE amount_minor = 735")
     person = await log_in(api, Role.CASHIER)
@@ -65,9 +63,7 @@ async def test_several_results_are_shown_by_kind_and_nothing_is_said(api: FakeAp
 
 
 @pytest.mark.parametrize("text", ["%", "_", "\\", "' OR 1=1 --", "\u202e", "a" * 500, "\x00", "*"])
-async def test_a_text_of_special_signs_finds_nothing_and_breaks_nothing(
-    api: FakeApi, text: str
-) -> None:
+async def test_a_text_of_special_signs_finds_nothing_and_breaks_nothing(api: FakeApi, text: str) -> None:
     await _shop(api)
     person = await log_in(api, Role.OWNER)
     answer = await person.client.get("/dash/search", params={"q": text})
@@ -95,9 +91,7 @@ async def test_every_page_of_every_role_has_the_search(api: FakeApi, role: Role)
 
 
 @needs_browser
-async def test_the_search_is_reached_by_a_key_and_enter_opens_the_only_result(
-    api: FakeApi, browser: Browser
-) -> None:
+async def test_the_search_is_reached_by_a_key_and_enter_opens_the_only_result(api: FakeApi, browser: Browser) -> None:
     _orders, waiting, _paid = await _shop(api)
     person = await log_in(api, Role.CASHIER)
     for width in (320, 390, 1280):
@@ -136,9 +130,7 @@ async def test_the_first_row_of_each_list_is_near_the_top_of_a_phone(
         assert clean(visit)
 
 
-async def test_a_list_of_payments_has_count_sum_and_chips_that_keep_the_search(
-    api: FakeApi,
-) -> None:
+async def test_a_list_of_payments_has_count_sum_and_chips_that_keep_the_search(api: FakeApi) -> None:
     await _shop(api)
     person = await log_in(api, Role.OWNER)
     shown = (await person.get("/dash/payments")).text
@@ -165,9 +157,7 @@ async def test_rows_show_the_clock_and_the_day_if_it_was_another_one(api: FakeAp
     assert re.search(r">\d{1,2} \w+, \d\d:\d\d</time>", (await person.get("/dash/payments")).text)
 
 
-async def test_now_shows_the_week_beside_today_and_its_tiles_lead_to_their_lists(
-    api: FakeApi,
-) -> None:
+async def test_now_shows_the_week_beside_today_and_its_tiles_lead_to_their_lists(api: FakeApi) -> None:
     await _shop(api)
     person = await log_in(api, Role.OWNER)
     api.shop.clock.advance(7 * 86_400 - 3600)

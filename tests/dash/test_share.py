@@ -42,9 +42,7 @@ async def test_a_client_that_trusts_the_ca_is_told_to_stay_with_https(tmp_path: 
     own_certificate.create(str(tmp_path), [], TILL, NOW_S)
     config = settings(tmp_path)
     async with running(tmp_path, config, tls=(config.http.tls_cert, "")) as api:
-        trusting = ssl.create_default_context(
-            cadata=own_certificate.ca_certificate(str(tmp_path)).decode()
-        )
+        trusting = ssl.create_default_context(cadata=own_certificate.ca_certificate(str(tmp_path)).decode())
         base = f"https://{api.listeners.http_address}"
         async with httpx.AsyncClient(base_url=base, verify=trusting, headers=PHONE) as phone:
             for path in ("/dash/login", "/dash", "/dash/static/manifest.json"):
@@ -72,10 +70,7 @@ async def test_the_link_of_the_qr_code_logs_a_phone_in_once(tmp_path: Path) -> N
         "--host-resolver-rules=MAP till.local 127.0.0.1 , MAP * ~NOTFOUND , EXCLUDE 127.0.0.1",
         f"--ignore-certificate-errors-spki-list={trusted}",
     ]
-    async with (
-        running(tmp_path, config, tls=(config.http.tls_cert, "")) as api,
-        async_playwright() as playwright,
-    ):
+    async with running(tmp_path, config, tls=(config.http.tls_cert, "")) as api, async_playwright() as playwright:
         api.shop.env.certificate_names = frozenset({"till.local"})
         base = f"https://till.local:{api.listeners.http_address.rpartition(':')[2]}"
         browser = await playwright.chromium.launch(executable_path=CHROMIUM, args=flags)

@@ -21,9 +21,7 @@ async def listed(api: FakeApi) -> list[dict[str, Any]]:
     return rows
 
 
-async def test_a_shift_counts_what_its_person_made_and_settled_while_it_was_open(
-    api: FakeApi,
-) -> None:
+async def test_a_shift_counts_what_its_person_made_and_settled_while_it_was_open(api: FakeApi) -> None:
     ama, kofi = await log_in(api, Role.MANAGER, "ama"), await log_in(api, Role.CASHIER, "kofi")
     orders = Orders(api.shop)
     before = await sell(ama, amount="3")
@@ -69,9 +67,7 @@ async def test_a_shift_is_opened_and_closed_once(api: FakeApi) -> None:
     assert await api.shop.values(types) == ["shift.opened", "shift.closed", "shift.opened"]
 
 
-async def test_a_cashier_sees_the_own_shifts_and_a_manager_closes_those_of_others(
-    api: FakeApi,
-) -> None:
+async def test_a_cashier_sees_the_own_shifts_and_a_manager_closes_those_of_others(api: FakeApi) -> None:
     ama, kofi = await log_in(api, Role.CASHIER, "ama"), await log_in(api, Role.CASHIER, "kofi")
     manager, viewer = await log_in(api, Role.MANAGER), await log_in(api, Role.VIEWER)
     sheet = await opened(ama)

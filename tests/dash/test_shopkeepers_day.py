@@ -127,9 +127,7 @@ async def sell(page: Page, amount: str, phone: str) -> str:
     await page.goto("/dash/till")
     await page.get_by_label("Amount").fill(amount)
     await page.get_by_label("Customer's phone").fill(phone)
-    async with page.expect_response(
-        lambda answer: answer.url.endswith("/dash/events"), timeout=AT_LAST_MS
-    ):
+    async with page.expect_response(lambda answer: answer.url.endswith("/dash/events"), timeout=AT_LAST_MS):
         await page.get_by_role("button", name="Make the code").click()
     return (await page.locator("dd.code").inner_text()).replace(" ", "").strip()
 

@@ -51,9 +51,7 @@ async def test_each_difference_is_named_and_leads_on(api: FakeApi) -> None:
     assert "3 differences" in page
     for words in ("another amount", "no message", "not on the statement", "GHS\xa09.50"):
         assert words in page
-    [payment] = await api.shop.values(
-        "SELECT id FROM payments WHERE telco_transaction_id = '93214500003'"
-    )
+    [payment] = await api.shop.values("SELECT id FROM payments WHERE telco_transaction_id = '93214500003'")
     assert f'href="/dash/payments/{payment}"' in page
     assert "The comparison is in the journal." in page
     # The same file again says the same, and is noted once; nothing was paid by it.
@@ -63,9 +61,7 @@ async def test_each_difference_is_named_and_leads_on(api: FakeApi) -> None:
     assert await api.shop.values(actors) == ["user:manager"]
 
 
-async def test_the_balance_after_the_last_row_settles_messages_after_a_password(
-    api: FakeApi,
-) -> None:
+async def test_the_balance_after_the_last_row_settles_messages_after_a_password(api: FakeApi) -> None:
     shop = api.shop
     await shop.begin_chain(10_000)
     shop.limit(0)
@@ -78,9 +74,7 @@ async def test_the_balance_after_the_last_row_settles_messages_after_a_password(
     form = {"statement": HEAD + row(8, "1.00", -60) + last, "line": "+233244124567"}
     page = (await person.post("/dash/statement", form)).text
     assert "It ends with GHS\xa075.00" in page
-    fields = dict(
-        re.findall(r'type="hidden" name="(balance|at|statement_from)" value="([^"]+)"', page)
-    )
+    fields = dict(re.findall(r'type="hidden" name="(balance|at|statement_from)" value="([^"]+)"', page))
     [where] = re.findall(r'action="(/dash/lines/[^"]+/wallet)"', page)
     wrong = (await person.post(where, fields | {"confirm_password": "not it"})).text
     for name in ("at", "statement_from"):
@@ -145,9 +139,7 @@ async def test_a_file_that_is_refused_is_named_and_stays_chosen(api: FakeApi) ->
 @needs_browser
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["csv", "xlsx"])
-async def test_a_chosen_file_is_compared(
-    api: FakeApi, browser: Browser, tmp_path: Path, kind: str
-) -> None:
+async def test_a_chosen_file_is_compared(api: FakeApi, browser: Browser, tmp_path: Path, kind: str) -> None:
     await three_messages(api)
     # The names of two columns are the network's own, which momo does not know.
     text = TEXT.replace("FID", "Ref.").replace("Amount", "Value")
@@ -185,9 +177,7 @@ async def test_the_day_sheet_is_mailed_to_the_owner_only(tmp_path: Path) -> None
         assert "Mail it to ama@shop.example" in (await manager.get("/dash/day")).text
         day = {"from": "2026-11-21", "to": "2026-11-21"}
         answer = await manager.post("/dash/day/mail", day)
-        assert (
-            answer.headers["location"] == "/dash/day?from=2026-11-21&to=2026-11-21&said=said_mailed"
-        )
+        assert answer.headers["location"] == "/dash/day?from=2026-11-21&to=2026-11-21&said=said_mailed"
         [(subject, body)] = await api.shop.values("SELECT subject, body FROM notice_sends")
         assert subject == "Saturday 21 November 2026 · Ama Provisions"
         assert "Money in" in body

@@ -28,9 +28,7 @@ async def rows(api: FakeApi) -> list[int]:
     def count(reader: Reader) -> list[int]:
         tables = reader.all("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name")
         return [
-            int(reader.value(f"SELECT COUNT(*) FROM {name}"))
-            for (name,) in tables
-            if not name.startswith("search")
+            int(reader.value(f"SELECT COUNT(*) FROM {name}")) for (name,) in tables if not name.startswith("search")
         ]
 
     return await api.shop.env.store.read(count)
@@ -38,9 +36,7 @@ async def rows(api: FakeApi) -> list[int]:
 
 @needs_browser
 @pytest.mark.parametrize("role", ROLES)
-async def test_every_page_shows_itself_to_its_roles_and_to_no_other(
-    api: FakeApi, browser: Browser, role: Role
-) -> None:
+async def test_every_page_shows_itself_to_its_roles_and_to_no_other(api: FakeApi, browser: Browser, role: Role) -> None:
     known = await places.paths(api)
     person = await log_in(api, role)
     async with visiting(browser, api.base_url, width=1280) as visit:
@@ -117,9 +113,7 @@ def _menu(html: str) -> str:
 
 
 @pytest.mark.parametrize("role", ROLES)
-async def test_an_action_that_a_role_may_not_do_is_403_and_writes_nothing(
-    api: FakeApi, role: Role
-) -> None:
+async def test_an_action_that_a_role_may_not_do_is_403_and_writes_nothing(api: FakeApi, role: Role) -> None:
     person = await log_in(api, role)
     before = await rows(api)
     for action in ACTIONS:
@@ -140,9 +134,7 @@ async def test_an_action_of_a_role_is_never_refused_for_the_role(api: FakeApi, r
     assert api.log.lines == []
 
 
-async def test_without_a_session_every_page_leads_to_the_login_and_no_action_is_done(
-    api: FakeApi,
-) -> None:
+async def test_without_a_session_every_page_leads_to_the_login_and_no_action_is_done(api: FakeApi) -> None:
     visitor = await api.client()
     visitor.event_hooks = {}
     before = await rows(api)
@@ -151,9 +143,7 @@ async def test_without_a_session_every_page_leads_to_the_login_and_no_action_is_
         assert (answer.status_code, answer.headers["location"][:11]) == (303, "/dash/login")
     for action in ACTIONS:
         if action.operation is not None:
-            answer = await visitor.post(
-                places.filled(action.path, {}), headers={"Origin": api.base_url}
-            )
+            answer = await visitor.post(places.filled(action.path, {}), headers={"Origin": api.base_url})
             assert (answer.status_code, answer.headers["location"][:11]) == (303, "/dash/login")
     assert (await visitor.get("/dash/events")).status_code == 403
     assert await rows(api) == before

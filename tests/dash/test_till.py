@@ -36,9 +36,7 @@ async def open_live(visit: Visit, path: str) -> None:
 async def test_a_form_that_is_sent_twice_makes_one_transaction(api: FakeApi) -> None:
     person = await log_in(api, Role.CASHIER)
     token = person.form_token("/dash/till")
-    answers = await asyncio.gather(
-        *(person.post("/dash/till", SALE, form_token_=token) for _ in range(3))
-    )
+    answers = await asyncio.gather(*(person.post("/dash/till", SALE, form_token_=token) for _ in range(3)))
     assert [answer.status_code for answer in answers] == [303, 303, 303]
     assert len({answer.headers["location"] for answer in answers}) == 1
     assert await api.shop.values("SELECT COUNT(*) FROM transactions") == [1]
@@ -86,10 +84,7 @@ async def test_a_paid_order_is_not_cancelled_and_the_page_says_why(api: FakeApi)
     assert "It cannot be cancelled any more" in answer.text
     answer = await person.post(f"/dash/till/{second}/cancel")
     assert answer.headers["location"] == "/dash/till?said=said_cancelled"
-    assert [(await api.shop.transaction(one)).status for one in (first, second)] == [
-        "SUCCESS",
-        "CANCELLED",
-    ]
+    assert [(await api.shop.transaction(one)).status for one in (first, second)] == ["SUCCESS", "CANCELLED"]
 
 
 @needs_browser
@@ -206,17 +201,13 @@ async def test_the_screen_for_customers_has_no_menu_and_shows_the_order_of_its_c
 
 
 @needs_browser
-async def test_markup_in_names_is_only_text_on_every_page_of_the_counter(
-    api: FakeApi, browser: Browser
-) -> None:
+async def test_markup_in_names_is_only_text_on_every_page_of_the_counter(api: FakeApi, browser: Browser) -> None:
     person = await log_in(api, Role.MANAGER)
     orders = Orders(api.shop)
     paid = await orders.make("paid", description=EVIL, customer_name=EVIL)
     waiting = await orders.make("waiting", description=EVIL, customer_name=EVIL)
     made = await sell(person, description=EVIL)
-    await api.shop.env.store.write(
-        lambda tx: tx.run("UPDATE payments SET payer_name = :name", {"name": EVIL})
-    )
+    await api.shop.env.store.write(lambda tx: tx.run("UPDATE payments SET payer_name = :name", {"name": EVIL}))
     async with visiting(browser, api.base_url) as visit:
         await as_user(visit, person)
         for path in (
@@ -268,13 +259,7 @@ async def test_a_receipt_names_the_shop_its_line_and_who_served(api: FakeApi) ->
     reference = await sell(person)
     await pay(Orders(api.shop), reference)
     text = (await person.get(f"/dash/till/{reference}/receipt")).text
-    for shown in (
-        "Ama Provisions",
-        "12 Oxford Street, Osu",
-        "030 277 0000",
-        "024 412 4567",
-        ">ama<",
-    ):
+    for shown in ("Ama Provisions", "12 Oxford Street, Osu", "030 277 0000", "024 412 4567", ">ama<"):
         assert shown in text, shown
     by_program = await Orders(api.shop).make("paid")
     text = (await person.get(f"/dash/till/{by_program.reference}/receipt")).text
@@ -282,10 +267,7 @@ async def test_a_receipt_names_the_shop_its_line_and_who_served(api: FakeApi) ->
 
 
 @needs_browser
-@pytest.mark.parametrize(
-    ("path", "width", "height"),
-    [("a4", 210, 297), ("a5", 148, 210), ("a6", 105, 148)],
-)
+@pytest.mark.parametrize(("path", "width", "height"), [("a4", 210, 297), ("a5", 148, 210), ("a6", 105, 148)])
 async def test_the_poster_is_one_page_of_its_paper_in_each_language(
     api: FakeApi, browser: Browser, path: str, width: int, height: int
 ) -> None:

@@ -95,17 +95,14 @@ async def test_a_cashier_sees_masked_numbers_and_gets_no_file(api: FakeApi) -> N
     assert "Match a payment" not in (await viewer.get(f"/dash/transactions/{order.reference}")).text
 
 
-async def test_an_id_of_no_form_and_one_without_its_zeros_are_told_apart_from_one_not_arrived(
-    api: FakeApi,
-) -> None:
+async def test_an_id_of_no_form_and_one_without_its_zeros_are_told_apart_from_one_not_arrived(api: FakeApi) -> None:
     person, orders = await log_in(api, Role.CASHIER), Orders(api.shop)
     order = await orders.make("waiting")
     path = f"/dash/transactions/{order.reference}/reconcile"
     whole = await orders.pay(order, reference="rent")
     await api.shop.env.store.write(
         lambda tx: tx.run(
-            "UPDATE payments SET telco_transaction_id = ?, telco_id_as_read = ?",
-            (f"00{whole}", f"00{whole}"),
+            "UPDATE payments SET telco_transaction_id = ?, telco_id_as_read = ?", (f"00{whole}", f"00{whole}")
         )
     )
     for typed, said in (
@@ -175,13 +172,8 @@ async def test_a_short_order_is_settled_by_its_rest_and_by_a_manager_by_hand(api
     assert "Waive the rest" not in page
     answer = await cashier.post(f"{path}/settle", {"kind": "waived"})
     assert answer.status_code == 403
-    answer = await cashier.post(
-        f"{path}/settle", {"kind": "rest_received", "payment": "93219999999"}
-    )
-    assert (
-        answer.status_code,
-        'name="payment" type="text" value="93219999999"' in answer.text,
-    ) == (422, True)
+    answer = await cashier.post(f"{path}/settle", {"kind": "rest_received", "payment": "93219999999"})
+    assert (answer.status_code, 'name="payment" type="text" value="93219999999"' in answer.text) == (422, True)
     rest = await orders.pay(order, reference="the rest")
     await cashier.post(f"{path}/settle", {"kind": "rest_received", "payment": rest})
     page = (await cashier.get(path)).text
@@ -212,14 +204,7 @@ async def test_an_order_is_replaced_once_by_one_with_the_same_customer(api: Fake
     assert len({answer.headers["location"] for answer in answers}) == 1
     reference = answers[0].headers["location"].split("?")[0].rsplit("/", 1)[1]
     new = await api.shop.transaction(reference)
-    same = [
-        "expected_minor",
-        "phone_number",
-        "customer_name",
-        "description",
-        "client_reference",
-        "meta",
-    ]
+    same = ["expected_minor", "phone_number", "customer_name", "description", "client_reference", "meta"]
     assert [getattr(new, name) for name in same] == [getattr(old, name) for name in same]
     assert new.svc_code != old.svc_code
     assert (await api.shop.transaction(old.reference)).status == "CANCELLED"
@@ -251,9 +236,7 @@ async def test_the_code_is_sent_again_once(api: FakeApi) -> None:
     answer = await person.post(f"/dash/transactions/{paid.reference}/send")
     assert "no longer waits" in answer.text
     env = api.shop.env
-    env.config = replace(
-        env.config, transactions=replace(env.config.transactions, code_sms_at="never")
-    )
+    env.config = replace(env.config, transactions=replace(env.config.transactions, code_sms_at="never"))
     other = await orders.make("waiting")
     answer = await person.post(f"/dash/transactions/{other.reference}/send")
     assert "The settings send no SMS" in answer.text

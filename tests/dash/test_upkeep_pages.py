@@ -27,9 +27,7 @@ async def test_the_day_sheet_adds_up_and_may_be_exported_by_readers_only(api: Fa
     file = await viewer.get("/dash/day?as=csv&group=day")
     assert file.headers["content-type"].startswith("text/csv")
     assert file.text.splitlines() == ["day,currency,count,amount", "2026-11-21,GHS,2,50.00"]
-    assert await api.shop.values("SELECT actor FROM events WHERE type = 'export.made'") == [
-        "user:viewer"
-    ]
+    assert await api.shop.values("SELECT actor FROM events WHERE type = 'export.made'") == ["user:viewer"]
     payers = await viewer.get("/dash/day?group=payer")
     assert payers.status_code == 200
     cashier = await log_in(api, Role.CASHIER)
@@ -39,11 +37,7 @@ async def test_the_day_sheet_adds_up_and_may_be_exported_by_readers_only(api: Fa
 
 async def test_days_that_make_no_sense_show_today_and_say_so(api: FakeApi) -> None:
     viewer = await log_in(api, Role.VIEWER)
-    for query in (
-        "from=2026-11-21&to=2026-11-01",
-        "from=1990-01-01&to=2026-11-21",
-        "from=2999-01-01",
-    ):
+    for query in ("from=2026-11-21&to=2026-11-01", "from=1990-01-01&to=2026-11-21", "from=2999-01-01"):
         page = await viewer.get(f"/dash/day?{query}")
         assert page.status_code == 200
         assert "Today is shown" in page.text
@@ -82,9 +76,7 @@ async def test_the_checks_of_the_doctor_are_shown_with_their_next_step(api: Fake
     assert "<code>momo backup create</code>" in page
 
 
-async def test_the_journal_names_the_person_and_is_filtered_by_person_and_thing(
-    api: FakeApi,
-) -> None:
+async def test_the_journal_names_the_person_and_is_filtered_by_person_and_thing(api: FakeApi) -> None:
     owner, viewer = await log_in(api, Role.OWNER), await log_in(api, Role.VIEWER)
     await Orders(api.shop).make("paid")
     await owner.post("/dash/users/viewer", {"what": "enable", "confirm_password": PASSWORD})
@@ -112,8 +104,7 @@ async def test_the_journal_shows_truth_and_objects_as_json(api: FakeApi) -> None
     data = '{"sim":{"slot_index":0},"show_body":false,"roles":["owner"]}'
     await api.shop.env.store.write(
         lambda tx: tx.run(
-            "INSERT INTO events (type, mode, at, actor, data)"
-            " VALUES ('export.made', 'live', 0, 'socket:0', :data)",
+            "INSERT INTO events (type, mode, at, actor, data) VALUES ('export.made', 'live', 0, 'socket:0', :data)",
             {"data": data},
         )
     )
@@ -173,9 +164,7 @@ async def test_a_logo_is_uploaded_and_only_a_small_picture_is_taken(
     assert (await viewer.post(place, {"upload": address(PNG), **own})).status_code == 403
 
 
-async def test_what_waits_for_a_restart_has_its_button(
-    api: FakeApi, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_what_waits_for_a_restart_has_its_button(api: FakeApi, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MOMO_HOME", str(api.home))
     manager, viewer = await log_in(api, Role.MANAGER), await log_in(api, Role.VIEWER)
     button, place = 'action="/dash/settings/restart/now"', "/dash/settings/restart/now"
@@ -193,9 +182,7 @@ async def test_what_waits_for_a_restart_has_its_button(
     assert api.restarts == 1, "a form that is sent again restarts once"
 
 
-async def test_a_setting_is_checked_shown_and_written_once(
-    api: FakeApi, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_setting_is_checked_shown_and_written_once(api: FakeApi, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MOMO_HOME", str(api.home))
     manager = await log_in(api, Role.MANAGER)
     file, place = api.home / "config.toml", "/dash/settings/limits.burst"
@@ -238,9 +225,7 @@ async def test_a_setting_that_acts_at_once_is_in_use_when_the_page_says_so(
     assert "at the next start:" not in (await manager.get("/dash/settings")).text
 
 
-async def test_only_the_owner_gives_rights_on_the_machine(
-    api: FakeApi, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_only_the_owner_gives_rights_on_the_machine(api: FakeApi, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MOMO_HOME", str(api.home))
     place, form = "/dash/settings/access.socket_users", {"value": "kofi"}
     manager, owner = await log_in(api, Role.MANAGER), await log_in(api, Role.OWNER)
@@ -251,8 +236,7 @@ async def test_only_the_owner_gives_rights_on_the_machine(
 
 
 @pytest.mark.parametrize(
-    ("key", "value"),
-    [("smtp.host", "mail.evil.example"), ("store.url", "postgresql://evil.example/momo")],
+    ("key", "value"), [("smtp.host", "mail.evil.example"), ("store.url", "postgresql://evil.example/momo")]
 )
 async def test_only_the_owner_changes_where_secrets_and_users_are(
     api: FakeApi, monkeypatch: pytest.MonkeyPatch, key: str, value: str

@@ -62,9 +62,7 @@ async def given_up(api: FakeApi, number: int, status: int = 404) -> list[str]:
 # Endpoints and secrets
 
 
-async def test_the_secret_of_a_new_endpoint_is_shown_once_and_never_in_an_address(
-    api: FakeApi,
-) -> None:
+async def test_the_secret_of_a_new_endpoint_is_shown_once_and_never_in_an_address(api: FakeApi) -> None:
     owner = await log_in(api, Role.OWNER)
     token = owner.form_token("/dash/webhooks/new")
     answer = await owner.post("/dash/webhooks/new", NEW, form_token_=token)
@@ -166,9 +164,7 @@ async def test_an_endpoint_is_changed_paused_resumed_and_deleted(api: FakeApi) -
     assert (await manager.get(HOOK)).status_code == 404
 
 
-async def test_headers_of_an_endpoint_are_typed_line_by_line_and_never_shown_again(
-    api: FakeApi,
-) -> None:
+async def test_headers_of_an_endpoint_are_typed_line_by_line_and_never_shown_again(api: FakeApi) -> None:
     manager = await log_in(api, Role.MANAGER)
     form = {**NEW, "headers": "Authorization: Bearer 7f3a\r\n\r\nX-Shop:  a:b "}
     assert (await manager.post("/dash/webhooks/new", form)).status_code < 400
@@ -186,9 +182,7 @@ async def test_headers_of_an_endpoint_are_typed_line_by_line_and_never_shown_aga
         refused = await manager.post(f"{hook}/edit", {**kept, "headers": wrong})
         assert refused.status_code == 422
         assert f"{wrong.partition(':')[0]}: this is no header that can be added" in refused.text
-    assert (
-        said(await manager.post(f"{hook}/edit", {**kept, "headers": ""})) == "said_endpoint_changed"
-    )
+    assert said(await manager.post(f"{hook}/edit", {**kept, "headers": ""})) == "said_endpoint_changed"
     assert await api.shop.values("SELECT headers FROM endpoints") == ["{}"]
 
 
@@ -201,18 +195,14 @@ def receiver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Receiver]:
 @pytest_asyncio.fixture(loop_scope="session")
 async def beside(tmp_path: Path, receiver: Receiver) -> AsyncIterator[FakeApi]:
     """A shop that may send to a receiver on this machine."""
-    settings = Webhooks(
-        allow_private_hosts=("localhost",), ca_file=str(receiver.ca_file), timeout_s=5.0
-    )
+    settings = Webhooks(allow_private_hosts=("localhost",), ca_file=str(receiver.ca_file), timeout_s=5.0)
     config = structs.replace(Config(), webhooks=settings)
     async with running(tmp_path / "beside", config) as made:
         made.resolver.names["localhost"] = ["127.0.0.1"]
         yield made
 
 
-async def test_a_test_shows_status_and_body_of_the_answer(
-    beside: FakeApi, receiver: Receiver
-) -> None:
+async def test_a_test_shows_status_and_body_of_the_answer(beside: FakeApi, receiver: Receiver) -> None:
     await outbox.add_endpoint(beside.shop, ENDPOINT, url=receiver.url())
     manager = await log_in(beside, Role.MANAGER)
     receiver.script(Answer(418, body=b"<b>I am a teapot</b>"))
@@ -321,9 +311,7 @@ async def test_the_log_is_filtered_paged_and_exported(api: FakeApi) -> None:
 
 async def test_a_delivery_as_curl_is_signed_anew_quoted_and_journalled(api: FakeApi) -> None:
     await given_up(api, 1)
-    await api.shop.env.store.write(
-        lambda tx: tx.run("UPDATE endpoints SET url = 'https://shop.example/$(reboot)'")
-    )
+    await api.shop.env.store.write(lambda tx: tx.run("UPDATE endpoints SET url = 'https://shop.example/$(reboot)'"))
     (delivery,) = await api.shop.values("SELECT id FROM deliveries")
     manager = await log_in(api, Role.MANAGER)
     page = (await manager.post(f"/dash/deliveries/{delivery}/curl")).text
@@ -359,9 +347,7 @@ async def test_dead_letters_are_grouped_by_fault_with_the_diagnosis(api: FakeApi
     assert "rien n&#39;accepte de webhooks" in (await viewer.get("/dash/dead-letters")).text
 
 
-async def test_marked_dead_letters_are_sent_again_once_and_at_most_a_hundred(
-    api: FakeApi,
-) -> None:
+async def test_marked_dead_letters_are_sent_again_once_and_at_most_a_hundred(api: FakeApi) -> None:
     letters = await given_up(api, 3)
     manager = await log_in(api, Role.MANAGER)
     path = f"{await group_of(manager)}/marked"
@@ -383,9 +369,7 @@ async def test_a_whole_fault_is_sent_again_in_hundreds_and_only_once(api: FakeAp
     group = await group_of(manager)
     assert f"Send all {MANY} again" in (await manager.get(group)).text
     token = manager.form_token(f"{group}/all")
-    answers = await asyncio.gather(
-        *(manager.post(f"{group}/all", form_token_=token) for _ in range(2))
-    )
+    answers = await asyncio.gather(*(manager.post(f"{group}/all", form_token_=token) for _ in range(2)))
     assert {said(answer) for answer in answers} == {"said_letters_sent"}
     assert await api.shop.values("SELECT DISTINCT run FROM deliveries") == [2]
     assert await count(api, "deliveries WHERE bulk = 1") == MANY
@@ -420,9 +404,7 @@ async def test_a_replay_is_counted_first_and_started_once(api: FakeApi) -> None:
     assert counted.count("never sent") == 3
     assert await count(api, "deliveries") == 0
     token = manager.form_token("/dash/replay")
-    answers = await asyncio.gather(
-        *(manager.post("/dash/replay", form, form_token_=token) for _ in range(2))
-    )
+    answers = await asyncio.gather(*(manager.post("/dash/replay", form, form_token_=token) for _ in range(2)))
     assert {said(answer) for answer in answers} == {"said_replay_started"}
     assert await count(api, "deliveries") == 3
     assert await count(api, "events WHERE type = 'endpoint.replayed'") == 1
@@ -467,9 +449,7 @@ async def test_a_window_that_makes_no_sense_is_a_sentence(api: FakeApi) -> None:
 
 
 @needs_browser
-async def test_names_and_addresses_with_markup_are_only_text(
-    api: FakeApi, browser: Browser
-) -> None:
+async def test_names_and_addresses_with_markup_are_only_text(api: FakeApi, browser: Browser) -> None:
     known = await places.paths(api)
     owner = await log_in(api, Role.OWNER)
     async with visiting(browser, api.base_url) as visit:
@@ -495,6 +475,4 @@ def test_each_cause_of_a_failure_has_words() -> None:
     assert len(causes) == 19
     for language in LANGUAGES:
         words = load(language)
-        assert [
-            one for one in causes if f"cause_{one}" not in words or f"mend_{one}" not in words
-        ] == []
+        assert [one for one in causes if f"cause_{one}" not in words or f"mend_{one}" not in words] == []

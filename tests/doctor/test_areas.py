@@ -84,15 +84,11 @@ def found(patient: System, *areas: str) -> Found:
 
 
 def bad(patient: System, *areas: str) -> dict[str, str]:
-    return {
-        name: one[0] for name, one in found(patient, *areas).items() if one[0] in ("warn", "fail")
-    }
+    return {name: one[0] for name, one in found(patient, *areas).items() if one[0] in ("warn", "fail")}
 
 
 async def add_endpoint(shop: FakeShop, url: str, **changes: object) -> None:
-    row = {
-        "id": "e1", "url": url, "paused": None, "failures": 0, **changes,
-    }  # fmt: skip
+    row = {"id": "e1", "url": url, "paused": None, "failures": 0, **changes}
     await shop.env.store.write(
         lambda tx: tx.run(
             "INSERT INTO endpoints (id, kind, mode, url, url_normalised, description, events, catch_all, include_raw, "
@@ -108,9 +104,7 @@ def test_every_check_is_of_its_area_and_every_area_says_something(patient: Syste
         assert {c.area for c in run_checks(patient, [area])} == {area}
 
 
-def test_without_daemon_and_without_shop_every_area_says_something(
-    patient: System, tmp_path: Path
-) -> None:
+def test_without_daemon_and_without_shop_every_area_says_something(patient: System, tmp_path: Path) -> None:
     empty = wire.places({"MOMO_HOME": str(tmp_path / "empty")}, os.getuid(), "/tmp")
     alone = replace(patient, running=None, phones=None, pid=None, places=empty)
     skipped = {c.area for c in run_checks(alone, []) if c.status is Status.SKIP}
@@ -119,21 +113,8 @@ def test_without_daemon_and_without_shop_every_area_says_something(
 
 
 def test_a_shop_that_is_well_is_well(patient: System, home: Path) -> None:
-    backup.copy(
-        f"{home}/momo.db", home / "backups" / f"momo-{backup.stamp(from_us(patient.now_us))}.db"
-    )
-    areas = (
-        "daemon",
-        "db",
-        "disk",
-        "parser",
-        "endpoints",
-        "dns",
-        "backup",
-        "permissions",
-        "ledger",
-        "upgrade",
-    )
+    backup.copy(f"{home}/momo.db", home / "backups" / f"momo-{backup.stamp(from_us(patient.now_us))}.db")
+    areas = ("daemon", "db", "disk", "parser", "endpoints", "dns", "backup", "permissions", "ledger", "upgrade")
     assert bad(patient, *areas) == {}
     assert report(run_checks(patient, areas))["data"]["ok"] is True
 
@@ -145,9 +126,7 @@ def test_settings_that_do_not_hold_are_named(patient: System, home: Path) -> Non
     assert "line 2: unknown key pol_s" in detail
 
 
-def test_a_stale_socket_is_removed_by_fix_unless_a_daemon_is_about_to_serve(
-    patient: System, home: Path
-) -> None:
+def test_a_stale_socket_is_removed_by_fix_unless_a_daemon_is_about_to_serve(patient: System, home: Path) -> None:
     path = home / "run" / "momo.sock"
     path.parent.mkdir(mode=0o755)
     with socket.socket(socket.AF_UNIX) as served:
@@ -155,18 +134,13 @@ def test_a_stale_socket_is_removed_by_fix_unless_a_daemon_is_about_to_serve(
         served.listen()
         assert found(patient, "socket")["socket.answers"][0] == "ok"
     checks = run_checks(replace(patient, running=None), ["socket"])
-    assert {c.id: c.status for c in checks} == {
-        "socket.folder": Status.FAIL, "socket.answers": Status.WARN,
-    }  # fmt: skip
+    assert {c.id: c.status for c in checks} == {"socket.folder": Status.FAIL, "socket.answers": Status.WARN}
     lock = HomeLock(patient.shop.lock)
     lock.take()
     assert "not removed" in apply_remedies(checks)[1]["did"]
     assert path.exists()
     lock.release()
-    assert [one["did"] for one in apply_remedies(checks)] == [
-        f"chmod 700 {path.parent}",
-        f"removed {path}",
-    ]
+    assert [one["did"] for one in apply_remedies(checks)] == [f"chmod 700 {path.parent}", f"removed {path}"]
     assert not path.exists()
     path.write_text("mine")
     assert found(patient, "socket")["socket.answers"][2] == f"move {path} away"
@@ -228,9 +202,7 @@ def test_a_damaged_database_is_said_and_left(patient: System, home: Path, shop: 
     assert file.read_bytes() == before
 
 
-def test_a_database_that_cannot_be_opened_is_not_called_damaged(
-    patient: System, home: Path, shop: FakeShop
-) -> None:
+def test_a_database_that_cannot_be_opened_is_not_called_damaged(patient: System, home: Path, shop: FakeShop) -> None:
     shop.close()
     (home / "momo.db-wal").mkdir()  # in the way of the log
     status, detail, fix = found(patient, "db")["db.sound"]
@@ -242,15 +214,11 @@ def test_a_database_that_cannot_be_opened_is_not_called_damaged(
 def test_the_file_system_of_the_database_is_judged(
     kind: str, status: str, patient: System, machine: Machine, home: Path
 ) -> None:
-    (machine.root / "proc" / "mounts").write_text(
-        f"/dev/a / ext4 rw 0 0\n/dev/b {home} {kind} rw 0 0\n"
-    )
+    (machine.root / "proc" / "mounts").write_text(f"/dev/a / ext4 rw 0 0\n/dev/b {home} {kind} rw 0 0\n")
     assert found(patient, "db")["db.place"][0] == status
 
 
-def test_another_program_that_has_the_database_open_is_named(
-    patient: System, machine: Machine, home: Path
-) -> None:
+def test_another_program_that_has_the_database_open_is_named(patient: System, machine: Machine, home: Path) -> None:
     machine.program(4242, "sqlite3", str(home / "momo.db"))
     status, detail, fix = found(patient, "db")["db.foreign"]
     assert (status, "sqlite3 (PID 4242)" in detail, "kill 4242" in fix) == ("warn", True, True)
@@ -262,9 +230,7 @@ def test_room_on_the_disk(free: int, status: str, patient: System) -> None:
     assert found(tight, "disk")["disk.space"][0] == status
 
 
-def test_the_clock_is_judged_by_its_year_its_witnesses_and_its_keeper(
-    patient: System, machine: Machine
-) -> None:
+def test_the_clock_is_judged_by_its_year_its_witnesses_and_its_keeper(patient: System, machine: Machine) -> None:
     assert found(patient, "clock")["clock.kept"][2] == "sudo timedatectl set-ntp true"
     (machine.root / "run" / "systemd" / "timesync").mkdir(parents=True)
     assert found(patient, "clock")["clock.kept"][0] == "warn"
@@ -284,16 +250,12 @@ def test_a_clock_that_nothing_speaks_for_yet_is_told_with_what_helps(patient: Sy
     assert "11 min ahead" in found(replace(patient, running=doubted), "clock")["clock.witness"][1]
 
 
-async def test_a_zone_that_the_machine_does_not_know_is_named(
-    patient: System, shop: FakeShop
-) -> None:
+async def test_a_zone_that_the_machine_does_not_know_is_named(patient: System, shop: FakeShop) -> None:
     await shop.env.store.write(lambda tx: tx.run("UPDATE shop SET timezone = 'Africa/Nowhere'"))
     assert bad(patient, "clock")["clock.zone"] == "fail"
 
 
-async def test_a_sim_without_a_number_and_a_silent_one_are_named(
-    patient: System, shop: FakeShop
-) -> None:
+async def test_a_sim_without_a_number_and_a_silent_one_are_named(patient: System, shop: FakeShop) -> None:
     assert bad(patient, "sim") == {}
     sim = shop.source.sim_key
     await shop.env.store.write(lambda tx: tx.run("UPDATE payment_methods SET sim_seq = NULL"))
@@ -308,18 +270,13 @@ async def test_a_sim_without_a_number_and_a_silent_one_are_named(
     assert "momo lines update NUMBER --sim" in found(patient, "sim")["sim.line"][2]
 
 
-async def test_many_unread_messages_and_a_broken_wording_are_named(
-    patient: System, shop: FakeShop, home: Path
-) -> None:
+async def test_many_unread_messages_and_a_broken_wording_are_named(patient: System, shop: FakeShop, home: Path) -> None:
     (home / "templates").mkdir()
     (home / "templates" / "mine.toml").write_text("name = = 1\n")
     await shop.read(mtn(2500, "KOFI ANTWI BADU", shop.wallet(2500), "food", "93214500001"))
     await shop.env.store.write(lambda tx: tx.run("UPDATE messages SET state = 'unparsed'"))
     assert bad(patient, "parser") == {"parser.unread": "warn", "parser.templates": "warn"}
-    assert (
-        found(replace(patient, now_us=patient.now_us + 8 * DAY_US), "parser")["parser.unread"][0]
-        == "ok"
-    )
+    assert found(replace(patient, now_us=patient.now_us + 8 * DAY_US), "parser")["parser.unread"][0] == "ok"
 
 
 @pytest.mark.parametrize(
@@ -338,9 +295,7 @@ async def test_endpoints_that_fail_are_named(
     assert (one[0], one[2]) == (status, fix)
 
 
-async def test_a_name_that_leads_nowhere_is_told_from_an_internet_that_is_away(
-    patient: System, shop: FakeShop
-) -> None:
+async def test_a_name_that_leads_nowhere_is_told_from_an_internet_that_is_away(patient: System, shop: FakeShop) -> None:
     await add_endpoint(shop, "https://gone.example/hook")
     await add_endpoint(shop, "https://there.example/hook", id="e2")
     asked = replace(patient, resolves=lambda host: host == "there.example")
@@ -353,8 +308,7 @@ async def seal_something(shop: FakeShop) -> None:
     sealed = shop.env.vault.seal(b"x", "webhook-secret")
     await shop.env.store.write(
         lambda tx: tx.run(
-            "INSERT INTO webhook_secrets (owner, sealed, created_at) VALUES ('account', :sealed, 1)",
-            {"sealed": sealed},
+            "INSERT INTO webhook_secrets (owner, sealed, created_at) VALUES ('account', :sealed, 1)", {"sealed": sealed}
         )
     )
 
@@ -409,9 +363,7 @@ async def test_a_key_that_only_the_service_has_is_no_fault_of_the_one_who_looks(
     assert found(inside, "keyring")["keyring.key"][0] == "ok"
 
 
-def test_units_and_timers_are_found_where_they_are(
-    patient: System, machine: Machine, home: Path
-) -> None:
+def test_units_and_timers_are_found_where_they_are(patient: System, machine: Machine, home: Path) -> None:
     assert bad(patient, "service", "timers") == {"service.installed": "warn"}
     own = home / ".config" / "systemd" / "user"
     own.mkdir(parents=True)
@@ -430,11 +382,7 @@ def test_units_and_timers_are_found_where_they_are(
         (AwakeStatus(AwakeState.OFF), "skip", "momo config set power.keep_awake plugged"),
         (AwakeStatus(AwakeState.HELD), "ok", ""),
         (AwakeStatus(AwakeState.ON_BATTERY), "ok", ""),
-        (
-            AwakeStatus(AwakeState.IDLE_ONLY, "Access denied"),
-            "warn",
-            "or momo daemon install --system",
-        ),
+        (AwakeStatus(AwakeState.IDLE_ONLY, "Access denied"), "warn", "or momo daemon install --system"),
         (AwakeStatus(AwakeState.REFUSED, "no logind"), "warn", "switch automatic suspend off"),
     ],
 )
@@ -497,18 +445,14 @@ def test_a_second_place_that_is_away_old_or_on_our_own_disk_is_said(
 def test_files_that_others_may_read_are_shut(patient: System, home: Path) -> None:
     (home / "momo.db").chmod(0o640)
     checks = run_checks(patient, ["permissions"])
-    assert apply_remedies(checks) == [
-        {"id": "permissions.private", "did": f"chmod 600 {home}/momo.db"}
-    ]
+    assert apply_remedies(checks) == [{"id": "permissions.private", "did": f"chmod 600 {home}/momo.db"}]
     assert bad(patient, "permissions") == {}
     stranger = replace(patient, user=PortUser(54_321, frozenset()))
     assert bad(stranger, "permissions") == {"permissions.owner": "fail"}
 
 
 @pytest.mark.parametrize("name", ["config.toml", ""])
-def test_settings_that_others_may_change_are_a_fault(
-    patient: System, home: Path, name: str
-) -> None:
+def test_settings_that_others_may_change_are_a_fault(patient: System, home: Path, name: str) -> None:
     (home / "config.toml").touch(mode=0o600)
     (home / name).chmod(0o777 if name == "" else 0o666)
     status, detail = found(patient, "permissions")["permissions.settings"][:2]
@@ -517,9 +461,7 @@ def test_settings_that_others_may_change_are_a_fault(
     assert f"chmod go-w {home / name}" in fixes
 
 
-async def test_a_finding_of_the_ledger_is_a_check_of_its_own(
-    patient: System, shop: FakeShop
-) -> None:
+async def test_a_finding_of_the_ledger_is_a_check_of_its_own(patient: System, shop: FakeShop) -> None:
     await shop.request()
     await shop.env.store.write(lambda tx: tx.run("UPDATE transaction_counts SET count = count + 1"))
     assert bad(patient, "ledger") == {"ledger.counts.kept": "fail"}
@@ -533,19 +475,14 @@ async def test_versions_that_do_not_belong_together_are_named(
     with monkeypatch.context() as newer:
         know_later_steps(newer)
         assert bad(patient, "upgrade") == {"upgrade.schema": "warn"}
-    for statement in (
-        "PRAGMA user_version = 900",
-        "UPDATE schema_migrations SET name = 'foundations'",
-    ):
+    for statement in ("PRAGMA user_version = 900", "UPDATE schema_migrations SET name = 'foundations'"):
         with sqlite3.connect(home / "momo.db") as base:
             base.execute(statement)
         base.close()
         assert bad(patient, "upgrade") == {"upgrade.schema": "fail"}
 
 
-async def test_a_bundle_holds_no_name_no_number_no_secret(
-    patient: System, shop: FakeShop, home: Path
-) -> None:
+async def test_a_bundle_holds_no_name_no_number_no_secret(patient: System, shop: FakeShop, home: Path) -> None:
     await shop.read(mtn(2500, "KOFI ANTWI BADU", shop.wallet(2500), "food", "93214500001"))
     await add_endpoint(shop, "https://user:pw@shop.example/hook/s3cr3tpath?token=abc", failures=9)
     (home / "config.toml").write_text('[smtp]\nto = "kofi@shop.example"\nport = 587\n')
@@ -557,16 +494,7 @@ async def test_a_bundle_holds_no_name_no_number_no_secret(
     assert {"doctor.json", "versions.txt", "schema.sql", "counts.json", "config.toml", "udev.txt",
             "security.txt", "log/daemon.log"} == set(files)  # fmt: skip
     everything = b"\n".join(files.values()).decode()
-    for private in (
-        "kofi",
-        "antwi badu",
-        "0244123456",
-        "aaaabbbb",
-        "ama provisions",
-        "abcdef",
-        "s3cr3tpath",
-        "pw@",
-    ):
+    for private in ("kofi", "antwi badu", "0244123456", "aaaabbbb", "ama provisions", "abcdef", "s3cr3tpath", "pw@"):
         assert private not in everything.lower(), private
     assert "port = 587" in files["config.toml"].decode()
     assert '"payments": 1' in files["counts.json"].decode()
@@ -587,20 +515,7 @@ async def set_link(shop: FakeShop, heard_at: int | None, problem: str = "", acke
     """Make the shop a branch with two changes in its feed."""
 
     def job(tx: Tx) -> None:
-        row = HubLink(
-            "b",
-            "kumasi",
-            "https://hub.example",
-            "",
-            "",
-            "all",
-            1,
-            1,
-            acked,
-            acked,
-            heard_at,
-            problem,
-        )
+        row = HubLink("b", "kumasi", "https://hub.example", "", "", "all", 1, 1, acked, acked, heard_at, problem)
         store_feed.replace_link(tx, row)
         store_feed.set_role(tx, ShopRole.BRANCH)
         tx.run("DELETE FROM feed")
@@ -626,9 +541,7 @@ async def test_a_branch_says_how_its_hub_answers(patient: System, shop: FakeShop
     assert found(replace(patient, running=None), "hub")["hub.link"][0] == "skip"
 
 
-async def test_a_hub_says_which_branches_are_silent_and_what_was_refused(
-    patient: System, shop: FakeShop
-) -> None:
+async def test_a_hub_says_which_branches_are_silent_and_what_was_refused(patient: System, shop: FakeShop) -> None:
     now = patient.now_us
 
     async def set_branch(**changes: object) -> None:
@@ -648,9 +561,7 @@ async def test_a_hub_says_which_branches_are_silent_and_what_was_refused(
     await set_branch()
     assert bad(patient, "hub") == {}
     await set_branch(heard=now - 4 * DAY_US)
-    assert (
-        "for 4 days nothing was heard of the branch kumasi" in found(patient, "hub")["hub.link"][1]
-    )
+    assert "for 4 days nothing was heard of the branch kumasi" in found(patient, "hub")["hub.link"][1]
     await set_branch(heard=None, status="invited")
     assert bad(patient, "hub") == {}
     await set_branch(status="disputed")
@@ -659,14 +570,8 @@ async def test_a_hub_says_which_branches_are_silent_and_what_was_refused(
     assert "off by 60 min" in found(patient, "hub")["hub.clock"][1]
     await set_branch()
     fact = Fact(1, "payment", "p", {"id": "p"})
-    for version, why, at in (
-        (1, "the first", now - 1),
-        (2, "the second", now),
-        (3, "old", now - 9 * DAY_US),
-    ):
+    for version, why, at in ((1, "the first", now - 1), (2, "the second", now), (3, "old", now - 9 * DAY_US)):
         await shop.env.store.write(
-            lambda tx, v=version, w=why, t=at: branches.refuse(
-                tx, "b", fact, v, why=w, now=t, program="1"
-            )  # type: ignore[misc]
+            lambda tx, v=version, w=why, t=at: branches.refuse(tx, "b", fact, v, why=w, now=t, program="1")  # type: ignore[misc]
         )
     assert "last seven days: 2; the last one: the second" in found(patient, "hub")["hub.refused"][1]

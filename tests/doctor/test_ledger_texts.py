@@ -49,10 +49,7 @@ async def test_a_changed_amount_is_named_with_both_amounts(shop: FakeShop) -> No
     (check,) = deep(shop)
     assert check.status is Status.FAIL
     assert payment.id in check.detail
-    amounts = [
-        f"GHS {minor // 100}.{minor % 100:02}"
-        for minor in (payment.amount_minor, payment.amount_minor + 100)
-    ]
+    amounts = [f"GHS {minor // 100}.{minor % 100:02}" for minor in (payment.amount_minor, payment.amount_minor + 100)]
     assert f"its message says {amounts[0]}, stored is {amounts[1]}" in check.detail
 
 
@@ -68,9 +65,7 @@ async def test_a_text_that_was_changed_together_with_its_payment_is_found(shop: 
     assert "is not what its SMS says" in check.detail
 
 
-async def test_all_payments_are_compared_in_batches(
-    shop: FakeShop, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_all_payments_are_compared_in_batches(shop: FakeShop, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ledger_texts, "BATCH", 2)
     monkeypatch.setattr(ledger_texts, "NAMED_MAX", 1)
     await change(shop, "UPDATE payments SET amount_minor = 1")

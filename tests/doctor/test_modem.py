@@ -27,16 +27,11 @@ def machine(tmp_path: Path) -> Machine:
 def found(machine: Machine, **changes: object) -> Found:
     """Return id -> (status, detail, fix) of the checks that failed or warn, or of all checks if none does."""
     patient = replace(System(machine.root, ROOT_USER), **changes)  # fields by name
-    return {
-        check.id: (check.status.value, check.detail, check.fix)
-        for check in run_checks(patient, ["modem"])
-    }
+    return {check.id: (check.status.value, check.detail, check.fix) for check in run_checks(patient, ["modem"])}
 
 
 def bad(machine: Machine, **changes: object) -> Found:
-    return {
-        name: one for name, one in found(machine, **changes).items() if one[0] in ("fail", "warn")
-    }
+    return {name: one for name, one in found(machine, **changes).items() if one[0] in ("fail", "warn")}
 
 
 def zte(machine: Machine, place: str = "1-2", first: int = 0) -> str:
@@ -108,14 +103,9 @@ def test_a_hilink_stick_without_a_source_is_told_how_to_configure_it(machine: Ma
 
 @pytest.mark.parametrize(
     ("kind", "module", "fix"),
-    [
-        ("ff/02/01", "option", "echo 12d1 1506 | sudo tee"),
-        ("02/02/01", "cdc_acm", "sudo modprobe cdc_acm"),
-    ],
+    [("ff/02/01", "option", "echo 12d1 1506 | sudo tee"), ("02/02/01", "cdc_acm", "sudo modprobe cdc_acm")],
 )
-def test_a_kernel_module_that_is_missing(
-    machine: Machine, kind: str, module: str, fix: str
-) -> None:
+def test_a_kernel_module_that_is_missing(machine: Machine, kind: str, module: str, fix: str) -> None:
     machine.plug("1-1", "12d1:1506", "HUAWEI", "Mobile")
     machine.interface("1-1", 0, kind)
     machine.interface("1-1", 1, "08/06/50", driver="usb-storage")
@@ -158,9 +148,7 @@ def test_nobody_is_told_to_join_roots_group(machine: Machine) -> None:
     [(0o600, (True, False, False)), (0o660, (True, True, False)), (0o666, (True, True, True)),
      (0o640, (True, False, False)), (0o060, (False, True, False))],
 )  # fmt: skip
-def test_only_owner_group_and_root_may_open_a_port(
-    tmp_path: Path, mode: int, allowed: tuple[bool, bool, bool]
-) -> None:
+def test_only_owner_group_and_root_may_open_a_port(tmp_path: Path, mode: int, allowed: tuple[bool, bool, bool]) -> None:
     (tmp_path / "tty").touch()
     status = os.stat_result((mode, 0, 0, 1, 1000, 20, 0, 0, 0, 0))
     users = (PortUser(1000, frozenset()), PortUser(7, frozenset({20})), PortUser(7, frozenset({7})))
@@ -224,10 +212,7 @@ def test_what_the_phones_say_is_told_under_their_names(machine: Machine) -> None
     port = zte(machine)
     pin = ModemProblem("modem.pin", Level.FAIL, "the SIM asks for SIM PIN", "unlock it")
     weak = ModemProblem("modem.signal", Level.WARN, "weak", "move it")
-    phones = (
-        ReportedModem("front", port, "pin_needed", (pin, weak)),
-        ReportedModem("back", port, "ready"),
-    )
+    phones = (ReportedModem("front", port, "pin_needed", (pin, weak)), ReportedModem("back", port, "ready"))
     assert bad(machine, phones=phones) == {
         "modem.pin": ("fail", "front: the SIM asks for SIM PIN", "unlock it"),
         "modem.signal": ("warn", "front: weak", "move it"),
@@ -272,13 +257,7 @@ def test_a_port_of_a_cdc_modem_is_found_in_its_own_folder(machine: Machine) -> N
 def test_every_id_is_explained_and_every_explained_id_is_there() -> None:
     root = Path(__file__).parents[2]
     sources = ("daemon/doctor/modem.py", "daemon/core/lines/modem_health.py")
-    made = {
-        name
-        for source in sources
-        for name in re.findall(r'"(modem\.[a-z_]+)"', (root / source).read_text())
-    }
-    rows = re.findall(
-        r"^\| (`modem\..+?) \|", (root / "docs/shop/modems.md").read_text(), re.MULTILINE
-    )
+    made = {name for source in sources for name in re.findall(r'"(modem\.[a-z_]+)"', (root / source).read_text())}
+    rows = re.findall(r"^\| (`modem\..+?) \|", (root / "docs/shop/modems.md").read_text(), re.MULTILINE)
     told = {name for row in rows for name in re.findall(r"`(modem\.[a-z_]+)`", row)}
     assert made - {"modem.state"} == told

@@ -37,9 +37,7 @@ def test_messages_are_read_in_their_order_and_deleted_also_if_they_came_before()
     phone.deliver(pdu(2))
     phone.deliver(pdu(3))
     shop.wait(60)
-    read = [
-        part.pdu for event in shop.happened if isinstance(event, PartsRead) for part in event.parts
-    ]
+    read = [part.pdu for event in shop.happened if isinstance(event, PartsRead) for part in event.parts]
     assert read == [pdu(1), pdu(2), pdu(3)]
     assert "+CMGL:" not in said(phone, "AT+CMGL=4")
 
@@ -63,9 +61,7 @@ def test_a_message_is_announced_only_if_the_daemon_asked_for_it() -> None:
     assert phone.data_to_send() == b'\r\n+CMTI: "SM",2\r\n'
 
 
-@pytest.mark.parametrize(
-    ("ends", "answer"), [(b"\x1a", "\r\n+CMGS: 1\r\n\r\nOK\r\n"), (b"\x1b", "\r\nOK\r\n")]
-)
+@pytest.mark.parametrize(("ends", "answer"), [(b"\x1a", "\r\n+CMGS: 1\r\n\r\nOK\r\n"), (b"\x1b", "\r\nOK\r\n")])
 def test_an_sms_is_sent_after_the_prompt_and_cancelled_by_escape(ends: bytes, answer: str) -> None:
     phone = Phone(Identity())
     said(phone, "ATE0")
@@ -75,17 +71,7 @@ def test_an_sms_is_sent_after_the_prompt_and_cancelled_by_escape(ends: bytes, an
 
 
 @pytest.mark.parametrize(
-    "command",
-    [
-        "AT+NEVER?",
-        "hello",
-        "AT+CMGR=x",
-        "AT+CMGR=7",
-        "AT+CMGD=",
-        "AT+CNMI=9",
-        "AT+CMGS=",
-        "AT+CMGL=9",
-    ],
+    "command", ["AT+NEVER?", "hello", "AT+CMGR=x", "AT+CMGR=7", "AT+CMGD=", "AT+CNMI=9", "AT+CMGS=", "AT+CMGL=9"]
 )
 def test_a_command_that_it_does_not_know_is_an_error(command: str) -> None:
     phone = Phone(Identity())

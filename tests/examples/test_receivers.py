@@ -62,9 +62,7 @@ def _argv(name: str) -> list[str]:
 
 
 @pytest.fixture(scope="module", params=["receiver.py", "receiver.php", "receiver.mjs"])
-def receiver(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Receiver]:
+def receiver(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Receiver]:
     name, folder = request.param, tmp_path_factory.mktemp("receiver")
     program = {"php": "php", "mjs": "node"}.get(name.rpartition(".")[2])
     if program is not None and shutil.which(program) is None:
@@ -77,12 +75,7 @@ def receiver(
         "PHP_CLI_SERVER_WORKERS": "4",
     }
     process = subprocess.Popen(
-        _argv(name),
-        env=environ,
-        cwd=folder,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        process_group=0,
+        _argv(name), env=environ, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, process_group=0
     )
     try:
         kept = _python_kept if name.endswith(".py") else _files_kept

@@ -37,9 +37,7 @@ def node_modules(tmp_path_factory: pytest.TempPathFactory) -> Path:
     # The tests have a home of their own; npm's settings are in the real one.
     environ = {**os.environ, "HOME": pwd.getpwuid(os.getuid()).pw_dir}
     words = [npm, "install", "--silent", "--no-package-lock", "--no-audit", "--no-fund"]
-    done = subprocess.run(
-        words, cwd=folder, env=environ, capture_output=True, text=True, check=False
-    )
+    done = subprocess.run(words, cwd=folder, env=environ, capture_output=True, text=True, check=False)
     if done.returncode:
         pytest.skip(f"npm cannot install express: {done.stderr[-200:]}")
     return folder / "node_modules"
@@ -49,11 +47,7 @@ def node_modules(tmp_path_factory: pytest.TempPathFactory) -> Path:
     params=[
         "flask",
         pytest.param(
-            "php",
-            marks=[
-                pytest.mark.slow,
-                pytest.mark.skipif(not shutil.which("php"), reason="php is not installed"),
-            ],
+            "php", marks=[pytest.mark.slow, pytest.mark.skipif(not shutil.which("php"), reason="php is not installed")]
         ),
         pytest.param("express", marks=pytest.mark.slow),
     ]
@@ -71,9 +65,7 @@ async def api(tmp_path: Path) -> AsyncIterator[FakeApi]:
 
 
 @pytest.fixture
-def command(
-    language: str, request: pytest.FixtureRequest, tmp_path: Path
-) -> tuple[list[str], Path]:
+def command(language: str, request: pytest.FixtureRequest, tmp_path: Path) -> tuple[list[str], Path]:
     """Return what starts the shop on the port {port}, and the folder in which it is started."""
     folder = EXAMPLES / language
     if language == "flask":
@@ -87,9 +79,7 @@ def command(
 
 
 @pytest.fixture
-async def shop(
-    api: FakeApi, command: tuple[list[str], Path], tmp_path: Path
-) -> AsyncIterator[httpx.AsyncClient]:
+async def shop(api: FakeApi, command: tuple[list[str], Path], tmp_path: Path) -> AsyncIterator[httpx.AsyncClient]:
     """Start the shop, and yield a client of it."""
     words, folder = command
     port = free_port()
@@ -106,7 +96,7 @@ async def shop(
     output = (tmp_path / "shop.log").open("w")
     process = subprocess.Popen(  # noqa: ASYNC220 -- it only starts
         [word.format(port=port) for word in words], cwd=folder, env=environ, stdout=output, stderr=output
-    )  # fmt: skip
+    )
     try:
         async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}", timeout=30) as client:
             for _ in range(300):
@@ -156,10 +146,10 @@ async def test_an_order_shows_number_amount_and_code_and_where_every_step_is(
         (2600, "Paid", "more than GHS 25.00"),
         (2000, "Something is missing", f"20.00 of GHS 25.00. Do not start again. Please call us: {CALL}"),
     ],
-)  # fmt: skip
+)
 async def test_money_is_shown_and_a_short_payment_does_not_ask_for_another(
     api: FakeApi, shop: httpx.AsyncClient, order: tuple[str, str, str], amount: int, title: str, says: str
-) -> None:  # fmt: skip
+) -> None:
     page, _, code = order
     await api.shop.read(mtn(amount, "KOFI ANTWI BADU", 90_000, code, "93214500001"))
     assert await heading(shop, page) == title
@@ -197,16 +187,12 @@ async def test_an_order_that_momo_refuses_is_refused_and_a_page_says_that_it_can
     assert await heading(shop, page) == "One moment"
 
 
-def webhook(
-    reference: str, status: str, reversed_at: str | None = None, kind: str = "completed"
-) -> bytes:
+def webhook(reference: str, status: str, reversed_at: str | None = None, kind: str = "completed") -> bytes:
     """Return the body of a webhook about an order."""
     name = f"{status}{'' if reversed_at is None else 'r'}{kind[0]}".lower()
     data = {"reference": reference, "status": status, "reversed_at": reversed_at}
     webhook_id = "ocl_" + name.ljust(24, "0")
-    return json.dumps(
-        {"webhook_id": webhook_id, "type": f"transaction.{kind}", "data": data}
-    ).encode()
+    return json.dumps({"webhook_id": webhook_id, "type": f"transaction.{kind}", "data": data}).encode()
 
 
 async def send(shop: httpx.AsyncClient, body: bytes, signature: str | None = None) -> int:
@@ -238,21 +224,13 @@ async def test_a_signed_webhook_delivers_once_and_a_reversal_in_either_order_sto
     paid, short = webhook(reference, "SUCCESS"), webhook(reference, "PARTIAL")
     assert await send(shop, short) == 204
     assert delivered(language, tmp_path) == (False, False)
-    for wrong in (
-        "t=\u00b2,v1=00",
-        "t={now}",
-        "",
-        "t={now},v1=" + "0" * 64,
-    ):
+    for wrong in ("t=\u00b2,v1=00", "t={now}", "", "t={now},v1=" + "0" * 64):
         assert await send(shop, paid, wrong) == 400
     assert delivered(language, tmp_path) == (False, False)
     for _ in range(2):
         assert await send(shop, paid) == 204
     assert delivered(language, tmp_path) == (True, False)
-    assert (
-        await send(shop, webhook(reference, "SUCCESS", "2026-11-21T08:10:00.000Z", "reversed"))
-        == 204
-    )
+    assert await send(shop, webhook(reference, "SUCCESS", "2026-11-21T08:10:00.000Z", "reversed")) == 204
     assert delivered(language, tmp_path)[1]
 
 
@@ -260,10 +238,7 @@ async def test_a_reversal_that_arrives_first_keeps_the_order_undelivered(
     language: str, shop: httpx.AsyncClient, order: tuple[str, str, str], tmp_path: Path
 ) -> None:
     _, reference, _ = order
-    assert (
-        await send(shop, webhook(reference, "SUCCESS", "2026-11-21T08:10:00.000Z", "reversed"))
-        == 204
-    )
+    assert await send(shop, webhook(reference, "SUCCESS", "2026-11-21T08:10:00.000Z", "reversed")) == 204
     assert await send(shop, webhook(reference, "SUCCESS")) == 204
     assert delivered(language, tmp_path) == (False, True)
 

@@ -16,9 +16,7 @@ import pytest
 from daemon.core.webhooks.signing import sign
 from tests.fakes.real_shop import utc_now, wait_until
 
-PAGE = (Path(__file__).parents[2] / "docs" / "developers" / "webhooks.md").read_text(
-    encoding="utf-8"
-)
+PAGE = (Path(__file__).parents[2] / "docs" / "developers" / "webhooks.md").read_text(encoding="utf-8")
 SECRET = "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="
 OLD = "whsec_ICEiIyQlJicoKSorLC0uLzAxMjM0NTY3ODk6Ozw9Pj8="
 BODY = '{"webhook_id":"ocl_x","data":{"payer":{"name":"Kofi Ɔsei"}}}'.encode()

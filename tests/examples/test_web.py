@@ -82,9 +82,7 @@ async def buy(page: Page, url: str, amount: str = "5.00") -> str:
     await page.get_by_label("Your mobile money number").fill("0241234567")
     await page.get_by_role("button", name="Continue").click()
     said = page.get_by_role("status")
-    await page.wait_for_function(
-        "!['', 'One moment...'].includes(document.querySelector('[role=status]').textContent)"
-    )
+    await page.wait_for_function("!['', 'One moment...'].includes(document.querySelector('[role=status]').textContent)")
     return await said.inner_text()
 
 
@@ -94,9 +92,7 @@ async def made(client: httpx.AsyncClient) -> list[dict[str, Any]]:
     return found
 
 
-async def test_a_page_of_an_allowed_origin_shows_the_code_to_type(
-    api: FakeApi, page: Page, tmp_path: Path
-) -> None:
+async def test_a_page_of_an_allowed_origin_shows_the_code_to_type(api: FakeApi, page: Page, tmp_path: Path) -> None:
     with served(await site(api, tmp_path / "site")) as port:
         said = await buy(page, f"http://localhost:{port}/")
     (transaction,) = await made(api.test)
@@ -118,9 +114,7 @@ async def test_a_page_served_by_https_takes_live_payments(page: Page, tmp_path: 
     assert transaction["svc_code"] in said
 
 
-async def test_a_page_of_another_origin_makes_no_transaction(
-    api: FakeApi, page: Page, tmp_path: Path
-) -> None:
+async def test_a_page_of_another_origin_makes_no_transaction(api: FakeApi, page: Page, tmp_path: Path) -> None:
     blocked: list[str] = []
     page.on("console", lambda line: blocked.append(line.text))
     with served(await site(api, tmp_path / "site")) as port:
@@ -130,9 +124,7 @@ async def test_a_page_of_another_origin_makes_no_transaction(
     assert await made(api.test) == []
 
 
-async def test_a_page_with_a_live_key_on_localhost_is_refused(
-    api: FakeApi, page: Page, tmp_path: Path
-) -> None:
+async def test_a_page_with_a_live_key_on_localhost_is_refused(api: FakeApi, page: Page, tmp_path: Path) -> None:
     key = await api.key(Mode.LIVE, kind=KeyKind.PUBLISHABLE)
     with served(await site(api, tmp_path / "site", key)) as port:
         said = await buy(page, f"http://localhost:{port}/")

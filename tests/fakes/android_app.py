@@ -89,9 +89,7 @@ def headers(key: str, body: bytes, at_s: float) -> dict[str, str]:
 class AndroidApp:
     """A phone. A context manager: leaving the block ends it."""
 
-    def __init__(
-        self, url: str, key: str, *, seed: int, trust: ssl.SSLContext | None = None
-    ) -> None:
+    def __init__(self, url: str, key: str, *, seed: int, trust: ssl.SSLContext | None = None) -> None:
         self.url = url
         self.key = key
         self.trust = trust

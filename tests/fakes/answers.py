@@ -18,18 +18,12 @@ def decided(done: Decided) -> dict[str, Any]:
     transaction = None
     if done.transaction is not None:
         transaction = TransactionAnswer.of(done.transaction, done.payment, done.at)
-    body = {
-        "data": ReviewAnswer.of(done.review, done.at),
-        "transaction": transaction,
-        "settled": done.settled,
-    }
+    body = {"data": ReviewAnswer.of(done.review, done.at), "transaction": transaction, "settled": done.settled}
     return dict(json.loads(dump(body)))
 
 
 async def answered(
-    claim: Idempotency | None,
-    flow: Callable[[Keep[Value]], Awaitable[Value]],
-    text: Callable[[Value], str],
+    claim: Idempotency | None, flow: Callable[[Keep[Value]], Awaitable[Value]], text: Callable[[Value], str]
 ) -> HttpAnswer:
     """Make a call with this key; its answer is the text of the value."""
     keep = Keep[Value](claim, lambda value: HttpAnswer(200, text(value).encode()))

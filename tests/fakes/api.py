@@ -45,12 +45,7 @@ NO_TLS = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 """Shared by all clients: httpx otherwise makes a context per client, which takes longer than the test."""
 ANSWER_S = 30.0
 """A limit so that a test ends; httpx's default of 5 seconds is too short on a busy machine."""
-PAY_TO = {
-    "network": "mtn",
-    "provider": "momo_mtn",
-    "phone_number": "+233244124567",
-    "account_name": "Ama",
-}
+PAY_TO = {"network": "mtn", "provider": "momo_mtn", "phone_number": "+233244124567", "account_name": "Ama"}
 """The number of the shop's SIM, as a customer is told it."""
 REQUEST_ID = r"req_[0-9a-f]{32}"
 
@@ -128,15 +123,7 @@ class FakeApi:
         env = self.shop.env
         places = wire.places({"MOMO_HOME": str(self.home)}, 0, "/tmp")
         channels = ("email",) if env.config.smtp.host else ()
-        machine = Machine(
-            self.log,
-            lambda: self.phones,
-            places,
-            channels,
-            self.resolver,
-            self.inspect,
-            self.restart,
-        )
+        machine = Machine(self.log, lambda: self.phones, places, channels, self.resolver, self.inspect, self.restart)
         hooks = Hooks(
             on_shutdown=stop,
             phone_states=lambda: self.phones,
@@ -203,22 +190,14 @@ class FakeApi:
         """Return a client over TCP."""
         headers = {} if key is None else {"Authorization": f"Bearer {key}"}
         return await self._enter(
-            httpx.AsyncClient(
-                base_url=self.base_url, headers=headers, verify=NO_TLS, timeout=ANSWER_S
-            )
+            httpx.AsyncClient(base_url=self.base_url, headers=headers, verify=NO_TLS, timeout=ANSWER_S)
         )
 
     async def _enter(self, client: httpx.AsyncClient) -> httpx.AsyncClient:
         client.event_hooks = {"response": [self.openapi.check]}
         return await self._stack.enter_async_context(client)
 
-    async def key(
-        self,
-        mode: Mode = Mode.LIVE,
-        *scopes: Scope,
-        kind: KeyKind = KeyKind.SECRET,
-        **changes: Any,
-    ) -> str:
+    async def key(self, mode: Mode = Mode.LIVE, *scopes: Scope, kind: KeyKind = KeyKind.SECRET, **changes: Any) -> str:
         """Make an API key, with all scopes if none are given."""
         key = make_key(mode, kind, self._entropy.below)
         now = self.shop.clock.now_us()

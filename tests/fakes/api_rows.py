@@ -136,8 +136,7 @@ def _tests(file: str) -> list[tuple[str, str]]:
     return [
         (each.name, "\n".join(lines[_first(each) - 1 : each.end_lineno]))
         for each in ast.parse(text).body
-        if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef)
-        and each.name.startswith("test_")
+        if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef) and each.name.startswith("test_")
     ]
 
 

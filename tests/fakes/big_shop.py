@@ -24,22 +24,7 @@ NAMED: Final = "KOFI ANTWI"
 NAMED_OF: Final = 800
 """One payment in so many is by a payer with this name."""
 WAITING: Final = 40
-_SYLLABLES: Final = [
-    "AN",
-    "BO",
-    "DU",
-    "ENY",
-    "FA",
-    "KWA",
-    "LAR",
-    "MEN",
-    "NII",
-    "OWU",
-    "SAH",
-    "SUA",
-    "TET",
-    "YAW",
-]
+_SYLLABLES: Final = ["AN", "BO", "DU", "ENY", "FA", "KWA", "LAR", "MEN", "NII", "OWU", "SAH", "SUA", "TET", "YAW"]
 _ID: Final = "printf('%08x-0000-7000-8000-{}%08x', n.i, n.i)"
 _LINE_SEQ = f"(SELECT seq FROM payment_methods WHERE id = '{LINE}')"
 _MESSAGE, _PAYMENT, _TRANSACTION = (_ID.format(f"000{kind}") for kind in "123")
@@ -140,9 +125,7 @@ def build(path: Path, size: int, *, seed: int = 7) -> sqlite3.Connection:
         base.execute(statement)
     _number(base, size, random.Random(seed))
     # Indexes are made at the end, which is faster than row by row.
-    indexes = base.execute(
-        "SELECT name, sql FROM sqlite_schema WHERE type = 'index' AND sql IS NOT NULL"
-    ).fetchall()
+    indexes = base.execute("SELECT name, sql FROM sqlite_schema WHERE type = 'index' AND sql IS NOT NULL").fetchall()
     for name, _ in indexes:
         base.execute(f"DROP INDEX {name}")
     for statement in _statements():
@@ -160,10 +143,7 @@ def _statements() -> list[str]:
             made.append(statement)
             continue
         orders = f" AND NOT ({_SALE})"
-        for place, event, more in (
-            (_FORWARDED, "forwarded", ""),
-            (_COMPLETED, "completed", orders),
-        ):
+        for place, event, more in ((_FORWARDED, "forwarded", ""), (_COMPLETED, "completed", orders)):
             made.append(statement.format(id=place, event=f"transaction.{event}", more=more))
     return made
 
@@ -173,9 +153,7 @@ def _number(base: sqlite3.Connection, size: int, rng: random.Random) -> None:
     words = ["".join(rng.choices(_SYLLABLES, k=3)) for _ in range(3_000)]
     people = [" ".join(rng.choices(words, k=2 + one % 2)) for one in range(200_000)]
     people[::NAMED_OF] = [f"{NAMED} {words[one % 3_000]}" for one in range(len(people[::NAMED_OF]))]
-    base.execute(
-        "CREATE TEMP TABLE n (i INTEGER PRIMARY KEY, at INTEGER, name TEXT, title TEXT, phone TEXT)"
-    )
+    base.execute("CREATE TEMP TABLE n (i INTEGER PRIMARY KEY, at INTEGER, name TEXT, title TEXT, phone TEXT)")
     base.executemany(
         "INSERT INTO n VALUES (?, ?, ?, ?, ?)",
         (

@@ -48,28 +48,19 @@ class Wire:
         self.key = key
 
     async def call(
-        self,
-        path: str,
-        body: Mapping[str, Any],
-        *,
-        timeout_s: float = 30.0,
-        whole_s: float = 600.0,
+        self, path: str, body: Mapping[str, Any], *, timeout_s: float = 30.0, whole_s: float = 600.0
     ) -> dict[str, Any]:
         given = json.loads(json.dumps(body))
         try:
             answer = await self._answer(path, given)
         except Refusal as refusal:
-            raise HubRefusalError(
-                refusal.spec.http_status, refusal.code, str(refusal.message), None
-            ) from refusal
+            raise HubRefusalError(refusal.spec.http_status, refusal.code, str(refusal.message), None) from refusal
         return dict(json.loads(dump(answer)))
 
     async def _answer(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
         env = self.hub.env
         if path == ApiPath.BRANCH_JOIN:
-            return await hub_flow.accept(
-                env, body["word"], dry_run=body["dry_run"], methods=body.get("methods", ())
-            )
+            return await hub_flow.accept(env, body["word"], dry_run=body["dry_run"], methods=body.get("methods", ()))
         if path == ApiPath.BRANCH_ROWS:
             return await hub_flow.rows(env, self.key, body["kind"], body["after"], body["limit"])
         if path == ApiPath.BRANCH_LEAVE:
@@ -79,12 +70,7 @@ class Wire:
         sha256 = hashlib.sha256(octets).hexdigest()
         answer = await sync.sync(env, self.key, facts.decode(octets), sha256)
         want = None if answer.want is None else {"from_seq": answer.want}
-        return {
-            "acked": answer.acked,
-            "commands": list(answer.commands),
-            "want": want,
-            "left": answer.left,
-        }
+        return {"acked": answer.acked, "commands": list(answer.commands), "want": want, "left": answer.left}
 
 
 def body_of(outgoing: outbound.HubRequest) -> dict[str, Any]:
@@ -104,9 +90,7 @@ class FakeBranch:
         self.stale: feed.HubLink | None = None
         self.requests = outbound.Requests(shop.env)
         self.size_max = facts.BYTES_MAX
-        self._carry_out = HubCommands(
-            shop.env, wire.places({"MOMO_HOME": str(folder)}, 0, "/tmp"), Log(io.StringIO())
-        )
+        self._carry_out = HubCommands(shop.env, wire.places({"MOMO_HOME": str(folder)}, 0, "/tmp"), Log(io.StringIO()))
 
     @property
     def id(self) -> str:
@@ -128,14 +112,10 @@ class FakeBranch:
             self.branch_id, self.wire.key = found.id, found.key_id
             yield self.wire
 
-        done = await join_flow.join(
-            self.shop.env, OWNER, invitation, self.wire, connect, dry_run=False
-        )
+        done = await join_flow.join(self.shop.env, OWNER, invitation, self.wire, connect, dry_run=False)
         async with connect(""):
             if done["unknown"] and self.takes_unknown is not None:
-                back = await join_flow.restore(
-                    self.shop.env, OWNER, self.wire, take_unknown=self.takes_unknown
-                )
+                back = await join_flow.restore(self.shop.env, OWNER, self.wire, take_unknown=self.takes_unknown)
                 done |= {"rows": back["rows"], "aside": back["aside"]}
             return done
 
@@ -207,10 +187,7 @@ class FakeBranch:
         """
         known = await self.hub.env.store.read(lambda reader: branches.get(reader, self.id))
         assert known is not None
-        numbered = [
-            {"seq": known.acked_seq + 1 + at, **fact}
-            for at, fact in enumerate(json.loads(json.dumps(given)))
-        ]
+        numbered = [{"seq": known.acked_seq + 1 + at, **fact} for at, fact in enumerate(json.loads(json.dumps(given)))]
         body = {
             "epoch": known.epoch, "turn": known.turn + 1, "after": known.acked_seq,
             "upto": known.acked_seq + len(given), "facts": numbered, "outcomes": {}, "stale": False,
@@ -266,9 +243,7 @@ class Chain:
     async def add(self, name: str, number: int, decides: str = "all") -> FakeBranch:
         iccid = f"89233010000000{number:05d}"
         with new_database.in_files():
-            shop = await FakeShop.make(
-                self.folder / name, line=False, iccid=iccid, seed=number + 100
-            )
+            shop = await FakeShop.make(self.folder / name, line=False, iccid=iccid, seed=number + 100)
         await shop.put_number("momo_mtn", f"99999999-9999-4999-8999-{number:012d}")
         # Shops have keys of their own, so that their rows have ids of their own.
         shop.env.account_key = name.encode().ljust(32, b".")

@@ -10,9 +10,7 @@ import pytest
 from playwright.async_api import Browser, BrowserContext, Page, Route, async_playwright
 
 CHROMIUM = shutil.which("chromium")
-needs_browser = pytest.mark.skipif(
-    CHROMIUM is None, reason="chromium is not installed (apt-get install chromium)"
-)
+needs_browser = pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed (apt-get install chromium)")
 FLAGS = (
     "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
     "--disable-background-networking", "--disable-component-update", "--disable-sync",
@@ -62,9 +60,7 @@ async def visiting(
     browser: Browser, base_url: str, *, width: int = 360, height: int = 740, **options: Any
 ) -> AsyncIterator[Visit]:
     """Open a window; `options` are Playwright's, such as `java_script_enabled` and `color_scheme`."""
-    context = await browser.new_context(
-        base_url=base_url, viewport={"width": width, "height": height}, **options
-    )
+    context = await browser.new_context(base_url=base_url, viewport={"width": width, "height": height}, **options)
     visit = Visit(await context.new_page(), context)
 
     async def refuse(route: Route) -> None:
@@ -75,10 +71,7 @@ async def visiting(
     visit.page.on("request", lambda request: visit.asked.append(request.url))
     visit.page.on("pageerror", lambda error: visit.faults.append(str(error)))
     visit.page.on("dialog", lambda dialog: visit.faults.append(f"dialog {dialog.message}"))
-    visit.page.on(
-        "console",
-        lambda line: visit.faults.append(line.text) if line.type in {"error", "warning"} else None,
-    )
+    visit.page.on("console", lambda line: visit.faults.append(line.text) if line.type in {"error", "warning"} else None)
     try:
         yield visit
     finally:

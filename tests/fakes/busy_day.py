@@ -70,10 +70,7 @@ class BusyDay:
         self._rng = random.Random(rng.random())
         self._calls = itertools.count()
         self._allowed = threading.Semaphore(0)
-        self._at_hub, self._at_branch = (
-            queue.SimpleQueue[Paid | None](),
-            queue.SimpleQueue[Paid | None](),
-        )
+        self._at_hub, self._at_branch = (queue.SimpleQueue[Paid | None](), queue.SimpleQueue[Paid | None]())
         self._errors: list[BaseException] = []
         self._threads = [
             threading.Thread(target=self._guarded, args=(work,), daemon=True)
@@ -208,9 +205,7 @@ class BusyDay:
         assert [each for each in Counter(row[2] for row in users).values() if each > 1] == []
         user_of = {row[2]: (row[0], row[1]) for row in users}
         for one in self.paid:
-            found = one.branch.shop.rows(
-                "SELECT id FROM payments WHERE telco_transaction_id = ?", (one.telco_id,)
-            )
+            found = one.branch.shop.rows("SELECT id FROM payments WHERE telco_transaction_id = ?", (one.telco_id,))
             assert len(found) == 1, (one.telco_id, found)
             used = user_of.get(found[0][0])
             assert used == _wanted(one), f"{one}: used by {used}\n{self._story(found[0][0], one)}"
@@ -223,33 +218,27 @@ class BusyDay:
             lines += shop.rows("SELECT decider, standing FROM payments WHERE id = ?", (payment_id,))
             for about, value in (
                 ("payment_seq = (SELECT seq FROM payments WHERE id = ?)", payment_id),
-                (
-                    "transaction_seq = (SELECT seq FROM transactions WHERE id = ?)",
-                    _id(one.hub_order),
-                ),
+                ("transaction_seq = (SELECT seq FROM transactions WHERE id = ?)", _id(one.hub_order)),
             ):
                 lines += shop.rows(
-                    f"SELECT seq, at, type, actor, data FROM events WHERE {about} ORDER BY seq",
-                    (value,),
+                    f"SELECT seq, at, type, actor, data FROM events WHERE {about} ORDER BY seq", (value,)
                 )
         return "\n".join(map(str, lines))
 
     def _exactly_the_acknowledged_orders_are_there(self) -> None:
         for shop in (self.office.hub, *(branch.shop for branch in self.office.branches)):
-            found = shop.rows(
-                "SELECT id FROM transactions WHERE branch_id IS NULL AND origin = 'request'"
-            )
+            found = shop.rows("SELECT id FROM transactions WHERE branch_id IS NULL AND origin = 'request'")
             stored = ["svc_trx_" + row[0].replace("-", "") for row in found]
             assert sorted(stored) == sorted(self.acknowledged.get(shop.home.name, ()))
 
     def _hub_has_a_copy_of(self, branch: BranchShop) -> None:
         hub = self.office.hub
         ((branch_id,),) = hub.rows("SELECT id FROM branches WHERE name = ?", (branch.name,))
-        names = "id, telco_transaction_id, amount_minor, currency, payer_name, reference_text, stored_at, decider, standing"
-        mine = branch.shop.rows(f"SELECT {names} FROM payments ORDER BY id")
-        copies = hub.rows(
-            f"SELECT {names} FROM payments WHERE branch_id = ? ORDER BY id", (branch_id,)
+        names = (
+            "id, telco_transaction_id, amount_minor, currency, payer_name, reference_text, stored_at, decider, standing"
         )
+        mine = branch.shop.rows(f"SELECT {names} FROM payments ORDER BY id")
+        copies = hub.rows(f"SELECT {names} FROM payments WHERE branch_id = ? ORDER BY id", (branch_id,))
         assert [row[:-1] for row in copies] == [row[:-1] for row in mine]
         for (*_, decider, standing), (*_, copied) in zip(mine, copies, strict=True):
             if decider == "branch":
@@ -265,9 +254,7 @@ class BusyDay:
             ("reviews", "id, state"),
         ):
             ours = branch.shop.rows(f"SELECT {columns} FROM {table} ORDER BY id")
-            theirs = hub.rows(
-                f"SELECT {columns} FROM {table} WHERE branch_id = ? ORDER BY id", (branch_id,)
-            )
+            theirs = hub.rows(f"SELECT {columns} FROM {table} WHERE branch_id = ? ORDER BY id", (branch_id,))
             assert not {*ours} ^ {*theirs}, (table, {*ours} - {*theirs}, {*theirs} - {*ours})
         sums = branch.shop.ask("GET", f"{wire.Path.LOCAL_BRANCH}?compare=all")["compared"]
         assert (sums["agrees"], sums["payments"]) == (True, len(mine)), sums
@@ -280,9 +267,7 @@ class BusyDay:
             "WHERE d.event = 'transaction.completed' ORDER BY p.id"
         )
         assert [row[0] for row in owed] == wanted
-        came = Counter(
-            request.webhook_id for request in self.office.receiver.requests if request.verified
-        )
+        came = Counter(request.webhook_id for request in self.office.receiver.requests if request.verified)
         assert [webhook_id for _, webhook_id in owed if not came[webhook_id]] == []
 
     def _invariants_hold(self) -> None:

@@ -48,7 +48,5 @@ def begin_chain(tx: Tx, sim_key: str, provider: str, balance_minor: int, at: int
     )
     chain = Chain(sim_key, provider)
     balances.add(tx, chain, entry)
-    line = LineState(
-        balance=balance_minor, sent_at=at, moved_at=at, position=0, provisional=None, proved_at=at
-    )
+    line = LineState(balance=balance_minor, sent_at=at, moved_at=at, position=0, provisional=None, proved_at=at)
     balances.put_state(tx, chain, line)

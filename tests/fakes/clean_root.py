@@ -137,9 +137,7 @@ def made(suite: str, more: str = "") -> Path:
         words = ["unshare", "--fork", "--kill-child", "--pid", "--mount", "--mount-proc"]
         words += ["debootstrap", "--variant=minbase", f"--include={included}", suite, str(draft)]
         environ = {**os.environ, "PATH": f"{os.environ.get('PATH', '')}:{_PATH}"}
-        done = subprocess.run(
-            [*words, _mirror()], check=False, env=environ, capture_output=True, text=True
-        )
+        done = subprocess.run([*words, _mirror()], check=False, env=environ, capture_output=True, text=True)
         assert done.returncode == 0, f"debootstrap failed:\n{done.stdout[-2000:]}{done.stderr}"
         for archive in (draft / "var/cache/apt/archives").glob("*.deb"):
             archive.unlink()

@@ -16,15 +16,9 @@ ROOT = Path(__file__).parents[2]
 
 def recipes() -> list[str]:
     """Return every line of the documents and of `momo help cron` that cron would run."""
-    texts = [
-        path.read_text() for path in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
-    ]
-    blocks = [
-        block for text in texts for block in re.findall(r"```crontab\n(.*?)```", text, re.DOTALL)
-    ]
-    lines = [
-        line.strip() for block in (*blocks, TOPICS["cron"].text()) for line in block.splitlines()
-    ]
+    texts = [path.read_text() for path in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]]
+    blocks = [block for text in texts for block in re.findall(r"```crontab\n(.*?)```", text, re.DOTALL)]
+    lines = [line.strip() for block in (*blocks, TOPICS["cron"].text()) for line in block.splitlines()]
     return list(dict.fromkeys(line for line in lines if re.match(r"(?:[*\d/,-]+\s+){5}", line)))
 
 
@@ -36,9 +30,7 @@ def command_of(recipe: str) -> str:
     return fields[5]
 
 
-def run_as_cron(
-    command: str, home: Path, table: dict[str, str]
-) -> subprocess.CompletedProcess[str]:
+def run_as_cron(command: str, home: Path, table: dict[str, str]) -> subprocess.CompletedProcess[str]:
     """Run a command as cron does: /bin/sh, no terminal, the home folder, and these variables only.
 
     Args:
@@ -46,9 +38,7 @@ def run_as_cron(
         home: The user's home folder.
         table: The variables that the crontab sets; their values are taken as they stand.
     """
-    environ = {
-        "HOME": str(home), "LOGNAME": "ama", "SHELL": "/bin/sh", "PATH": "/usr/bin:/bin", **table,
-    }  # fmt: skip
+    environ = {"HOME": str(home), "LOGNAME": "ama", "SHELL": "/bin/sh", "PATH": "/usr/bin:/bin", **table}
     return subprocess.run(
         ["/bin/sh", "-c", command], cwd=home, env=environ, stdin=subprocess.DEVNULL,
         capture_output=True, text=True, timeout=90, check=False,

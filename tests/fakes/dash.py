@@ -38,12 +38,7 @@ class Person:
         return await self.client.get(path, headers=headers)
 
     async def post(
-        self,
-        path: str,
-        form: dict[str, Any] | None = None,
-        *,
-        form_token_: str | None = None,
-        **headers: str,
+        self, path: str, form: dict[str, Any] | None = None, *, form_token_: str | None = None, **headers: str
     ) -> httpx.Response:
         """Post a form with a right token, or with the given one ("" is none)."""
         token = self.form_token(path) if form_token_ is None else form_token_
@@ -90,14 +85,7 @@ async def log_in(api: FakeApi, role: Role, name: str | None = None) -> Person:
 async def as_user(visit: Visit, person: Person) -> None:
     """Give a browser window the session of a person."""
     await visit.context.add_cookies(
-        [
-            {
-                "name": cookie_of(person.api),
-                "value": person.token,
-                "domain": "127.0.0.1",
-                "path": "/dash",
-            }
-        ]
+        [{"name": cookie_of(person.api), "value": person.token, "domain": "127.0.0.1", "path": "/dash"}]
     )
 
 

@@ -2,14 +2,7 @@
 
 from collections.abc import Collection, Mapping
 
-from daemon.core.webhooks.delivery import (
-    AttemptOutcome,
-    Decision,
-    LinkState,
-    QueueKey,
-    RetryPolicy,
-    Running,
-)
+from daemon.core.webhooks.delivery import AttemptOutcome, Decision, LinkState, QueueKey, RetryPolicy, Running
 from daemon.env import Env
 from daemon.flows.webhooks import deliver
 from daemon.store.webhooks import attempts

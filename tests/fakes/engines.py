@@ -27,9 +27,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 @pytest.fixture(autouse=True)
 def engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """Put the shops of the test on one engine."""
-    name: str = getattr(
-        request, "param", "sqlite"
-    )  # a state machine of hypothesis takes no parameters
+    name: str = getattr(request, "param", "sqlite")  # a state machine of hypothesis takes no parameters
     if name == "postgresql":
         postgresql.cluster()
         new_database.use_postgresql(monkeypatch)

@@ -114,10 +114,7 @@ class HeadOffice:
         return self
 
     def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._stack.__exit__(kind, error, trace)
 
@@ -196,11 +193,7 @@ class HeadOffice:
 def _identity(number: int) -> dict[str, str]:
     """Return the identity of the phone of a branch and of its SIM, with check digits."""
     iccid, imei = f"892330100000000{number:03d}", f"0044010000{number:04d}"
-    return {
-        "iccid": iccid + _luhn(iccid),
-        "imei": imei + _luhn(imei),
-        "imsi": f"62001{number:010d}",
-    }
+    return {"iccid": iccid + _luhn(iccid), "imei": imei + _luhn(imei), "imsi": f"62001{number:010d}"}
 
 
 def _luhn(digits: str) -> str:

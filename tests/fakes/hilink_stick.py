@@ -208,9 +208,7 @@ class FakeStick:
             request.wfile.flush()
             self._never.wait(0.1)
 
-    def _answer(
-        self, request: BaseHTTPRequestHandler, body: bytes
-    ) -> tuple[Mapping[str, str], bytes]:
+    def _answer(self, request: BaseHTTPRequestHandler, body: bytes) -> tuple[Mapping[str, str], bytes]:
         path = request.path.partition("?")[0]
         cookie = _cookie(request.headers.get("Cookie") or "")
         if path == "/":
@@ -264,9 +262,7 @@ class FakeStick:
     def _login(self, cookie: str, body: bytes, request: BaseHTTPRequestHandler) -> bytes:
         given = _fields(body)
         token = request.headers.get("__RequestVerificationToken") or ""
-        inner = base64.b64encode(
-            hashlib.sha256(self.firmware.password.encode()).hexdigest().encode()
-        )
+        inner = base64.b64encode(hashlib.sha256(self.firmware.password.encode()).hexdigest().encode())
         joined = f"admin{inner.decode()}{token}".encode()
         wanted = base64.b64encode(hashlib.sha256(joined).hexdigest().encode()).decode()
         if given.get("Username") != "admin" or given.get("Password") != wanted:

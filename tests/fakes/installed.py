@@ -13,15 +13,7 @@ from pathlib import Path
 
 from tests.fakes.real_shop import ROOT
 
-_SOURCES = (
-    "momo_cli",
-    "daemon",
-    "parsers",
-    "pyproject.toml",
-    "MANIFEST.in",
-    "README.md",
-    "LICENSE",
-)
+_SOURCES = ("momo_cli", "daemon", "parsers", "pyproject.toml", "MANIFEST.in", "README.md", "LICENSE")
 _MAIN = "import runpy\nrunpy.run_module('momo_cli', run_name='__main__', alter_sys=True)\n"
 LIBRARIES = sysconfig.get_path("purelib")
 
@@ -30,7 +22,7 @@ def run(*words: str | Path, cwd: Path | None = None) -> str:
     """Run a program to its end and return its output; fail with it."""
     done = subprocess.run(
         [str(word) for word in words], cwd=cwd, capture_output=True, text=True, timeout=300, check=False
-    )  # fmt: skip
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 

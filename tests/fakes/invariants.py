@@ -98,11 +98,7 @@ def _broken_on_server(database: Path) -> dict[str, list[tuple[object, ...]]]:
 
 
 def _broken_on(connection: Connection) -> dict[str, list[tuple[object, ...]]]:
-    found = {
-        name: connection.execute(sql).fetchall()
-        for name, sql in QUESTIONS.items()
-        if "pragma_" not in sql
-    }
+    found = {name: connection.execute(sql).fetchall() for name, sql in QUESTIONS.items() if "pragma_" not in sql}
     return {name: rows for name, rows in found.items() if rows}
 
 

@@ -32,9 +32,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers["Content-Length"]))
-        self.server.got.append(
-            {"path": self.path, "headers": dict(self.headers), "body": body.decode()}
-        )
+        self.server.got.append({"path": self.path, "headers": dict(self.headers), "body": body.decode()})
         self.send_response(self.server.status)
         self.end_headers()
         self.wfile.write(b"thanks")

@@ -20,23 +20,14 @@ class Machine:
         device = self.root / "sys" / "devices" / place
         device.mkdir(parents=True)
         vendor, number = usb.split(":")
-        for name, text in (
-            ("idVendor", vendor), ("idProduct", number), ("manufacturer", maker), ("product", product),
-        ):  # fmt: skip
+        for name, text in (("idVendor", vendor), ("idProduct", number), ("manufacturer", maker), ("product", product)):
             if text:
                 (device / name).write_text(f"{text}\n")
         (self.root / "sys" / "bus" / "usb" / "devices" / place).symlink_to(device)
         return device
 
     def interface(
-        self,
-        place: str,
-        number: int,
-        kind: str = "ff/ff/ff",
-        *,
-        driver: str = "",
-        tty: str = "",
-        network: str = "",
+        self, place: str, number: int, kind: str = "ff/ff/ff", *, driver: str = "", tty: str = "", network: str = ""
     ) -> str:
         """Add an interface to a device; return the path of its tty, if any."""
         folder = self.root / "sys" / "devices" / place / f"{place}:1.{number}"
@@ -78,6 +69,4 @@ class Machine:
     def udev(self, tty: str, *properties: str) -> None:
         """Add properties of a tty to udev's database."""
         number = (self.root / "sys" / "class" / "tty" / tty / "dev").read_text().strip()
-        (self.root / "run" / "udev" / "data" / f"c{number}").write_text(
-            "".join(f"E:{line}\n" for line in properties)
-        )
+        (self.root / "run" / "udev" / "data" / f"c{number}").write_text("".join(f"E:{line}\n" for line in properties))

@@ -30,9 +30,7 @@ class Mailbox:
         self.got.append(message)
         return "250 OK"
 
-    def log_in(
-        self, _server: SMTP, _session: Session, _envelope: Envelope, _how: str, data: object
-    ) -> AuthResult:
+    def log_in(self, _server: SMTP, _session: Session, _envelope: Envelope, _how: str, data: object) -> AuthResult:
         assert isinstance(data, LoginPassword)
         given = (data.login.decode(), data.password.decode())
         self.logins.append(given)
@@ -45,11 +43,7 @@ async def serving(box: Mailbox, tls: ssl.SSLContext | None = None) -> AsyncItera
 
     def session() -> SMTP:
         return SMTP(
-            box,
-            hostname="localhost",
-            tls_context=tls,
-            require_starttls=tls is not None,
-            authenticator=box.log_in,
+            box, hostname="localhost", tls_context=tls, require_starttls=tls is not None, authenticator=box.log_in
         )
 
     listening = await asyncio.get_running_loop().create_server(session, "127.0.0.1", 0)

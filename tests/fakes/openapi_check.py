@@ -21,9 +21,7 @@ class OpenApiCheck:
 
     def __init__(self, made: dict[str, Any]) -> None:
         self.document = made
-        self._paths = [
-            (re.compile(_pattern(path)), operations) for path, operations in made["paths"].items()
-        ]
+        self._paths = [(re.compile(_pattern(path)), operations) for path, operations in made["paths"].items()]
         self._validator = functools.cache(self._make)
 
     async def check(self, response: httpx.Response) -> None:
@@ -52,9 +50,7 @@ class OpenApiCheck:
         """Return the description of a call, or None for a path outside the document."""
         for pattern, operations in self._paths:
             if pattern.fullmatch(path):
-                found: dict[str, Any] | None = operations.get(
-                    "get" if method == "HEAD" else method.lower()
-                )
+                found: dict[str, Any] | None = operations.get("get" if method == "HEAD" else method.lower())
                 return found
         return None
 

@@ -55,9 +55,7 @@ class Orders:
 
     async def late(self, order: Transaction) -> None:
         self.shop.clock.advance(24 * 3600 + 1)
-        await self.shop.env.store.write(
-            lambda tx: transactions.expire_due(tx, self.shop.clock.now_us(), 10)
-        )
+        await self.shop.env.store.write(lambda tx: transactions.expire_due(tx, self.shop.clock.now_us(), 10))
         await self.pay(order)
 
     async def check(self, order: Transaction) -> None:
@@ -71,9 +69,7 @@ class Orders:
         await self.pay(order)
         paid = await self.shop.transaction(order.reference)
         now = self.shop.clock.now_us()
-        await self.shop.env.store.write(
-            lambda tx: transactions.reverse(tx, paid.payment_id or "", now)
-        )
+        await self.shop.env.store.write(lambda tx: transactions.reverse(tx, paid.payment_id or "", now))
 
 
 STATES: dict[str, Callable[[Orders, Transaction], Awaitable[None]]] = {

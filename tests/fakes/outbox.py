@@ -17,9 +17,7 @@ IDS = (ID, "93214500002", "93214500003")
 
 
 def outcome(status: int | None, error: DeliveryError | None = None, **more: Any) -> AttemptOutcome:
-    return AttemptOutcome(
-        status, "", error, None if error is None else "it failed", 1000, connected=True, **more
-    )
+    return AttemptOutcome(status, "", error, None if error is None else "it failed", 1000, connected=True, **more)
 
 
 async def add_endpoint(shop: FakeShop, endpoint_id: str = "e1", **changes: Any) -> None:
@@ -33,8 +31,7 @@ async def add_endpoint(shop: FakeShop, endpoint_id: str = "e1", **changes: Any) 
 
     def job(tx: Any) -> None:
         tx.run(
-            f"INSERT INTO endpoints ({', '.join(values)}) VALUES ({', '.join(':' + name for name in values)})",
-            values,
+            f"INSERT INTO endpoints ({', '.join(values)}) VALUES ({', '.join(':' + name for name in values)})", values
         )
         tx.run(
             "INSERT INTO webhook_secrets (owner, sealed, created_at) VALUES (:id, :sealed, 1)",
@@ -46,14 +43,7 @@ async def add_endpoint(shop: FakeShop, endpoint_id: str = "e1", **changes: Any) 
 
 async def owe(shop: FakeShop, telco_id: str = ID) -> None:
     await shop.read(
-        mtn(
-            2500,
-            "KOFI ANTWI BADU",
-            shop.wallet(2500),
-            "food",
-            telco_id,
-            concatenation=int(telco_id) % 256,
-        )
+        mtn(2500, "KOFI ANTWI BADU", shop.wallet(2500), "food", telco_id, concatenation=int(telco_id) % 256)
     )
 
 

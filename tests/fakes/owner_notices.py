@@ -14,11 +14,7 @@ EMAIL: Final = ["email"]
 
 
 async def add_event(
-    shop: FakeShop,
-    kind: str,
-    mode: Mode = Mode.LIVE,
-    endpoint_id: str | None = None,
-    **facts: Any,
+    shop: FakeShop, kind: str, mode: Mode = Mode.LIVE, endpoint_id: str | None = None, **facts: Any
 ) -> None:
     """Write an event into the journal."""
     now = shop.clock.now_us()
@@ -47,7 +43,5 @@ async def sent_bodies(shop: FakeShop) -> list[str]:
 
 async def listed(shop: FakeShop) -> list[NoticeRow]:
     """Return the notices that the command line shows."""
-    found, _ = await shop.env.store.read(
-        lambda reader: store_notices.page(reader, unseen=False, limit=100, offset=0)
-    )
+    found, _ = await shop.env.store.read(lambda reader: store_notices.page(reader, unseen=False, limit=100, offset=0))
     return found

@@ -114,9 +114,7 @@ class PhoneProcess:
             raise PhoneRefused(answer["error"])
         return answer
 
-    def deliver(
-        self, pdus: Sequence[str], storage: str | None = None, iccid: str | None = None
-    ) -> list[bool]:
+    def deliver(self, pdus: Sequence[str], storage: str | None = None, iccid: str | None = None) -> list[bool]:
         """Deliver SMS from the network; return False for each that waits for a free slot."""
         answer = self.ask("deliver", pdus=list(pdus), storage=storage, iccid=iccid)
         stored: list[bool] = answer["stored"]

@@ -186,18 +186,14 @@ class RealShop:
             lines += [f"{key} = {json.dumps(value)}" for key, value in values.items()]
         Path(self.places.config).write_text("\n".join(lines) + "\n", encoding="utf-8")
 
-    def begin_chain(
-        self, balance_minor: int, provider: str = "momo_mtn", iccid: str = Identity().iccid
-    ) -> None:
+    def begin_chain(self, balance_minor: int, provider: str = "momo_mtn", iccid: str = Identity().iccid) -> None:
         """Store an old message that names the wallet's balance, before the daemon starts: receipts that join it are plain."""
         now = time.time_ns() // 1000
         at = now - HOUR_US
 
         def job(tx: Tx) -> None:
             # No phone has been read yet; the SIM was in one that is forgotten.
-            devices.restore_sim(
-                tx, Source(iccid, devices.NO_DEVICE, 0, network=network_of(provider), since=now)
-            )
+            devices.restore_sim(tx, Source(iccid, devices.NO_DEVICE, 0, network=network_of(provider), since=now))
             devices.forget_placeholder(tx, devices.NO_DEVICE, now)
             begin_chain(tx, iccid, provider, balance_minor, at)
 
@@ -229,9 +225,7 @@ class RealShop:
 
     # The programs.
 
-    def program(
-        self, *arguments: str, timeout_s: float = START_S
-    ) -> subprocess.CompletedProcess[str]:
+    def program(self, *arguments: str, timeout_s: float = START_S) -> subprocess.CompletedProcess[str]:
         """Run `python -m daemon ...` to its end; fail the test after `timeout_s`."""
         return subprocess.run(
             [sys.executable, "-m", "daemon", *arguments],
@@ -239,9 +233,7 @@ class RealShop:
             check=False, stdin=subprocess.DEVNULL,
         )  # fmt: skip
 
-    def momo(
-        self, *arguments: str, timeout_s: float = ANSWER_S
-    ) -> subprocess.CompletedProcess[str]:
+    def momo(self, *arguments: str, timeout_s: float = ANSWER_S) -> subprocess.CompletedProcess[str]:
         """Run a `momo` command to its end, without a terminal."""
         return subprocess.run(
             [sys.executable, "-m", "momo_cli", *arguments],
@@ -368,12 +360,7 @@ class RealShop:
     # The API, over the Unix socket.
 
     def api(
-        self,
-        method: str,
-        path: str,
-        body: object = None,
-        *,
-        headers: Mapping[str, str] | None = None,
+        self, method: str, path: str, body: object = None, *, headers: Mapping[str, str] | None = None
     ) -> tuple[int, Any]:
         """Call the API; return the status and the JSON of the answer.
 
@@ -402,15 +389,11 @@ class RealShop:
 
         def look() -> list[dict[str, Any]] | None:
             phones: list[dict[str, Any]] = self.ask("GET", wire.Path.SIMS)
-            return (
-                phones if len([sim for phone in phones for sim in phone["sims"]]) >= count else None
-            )
+            return phones if len([sim for phone in phones for sim in phone["sims"]]) >= count else None
 
         return wait_until(look, timeout_s, f"{count} SIMs")
 
-    def assign(
-        self, phone_number: str, provider: str = "momo_mtn", name: str = "Ama Mensah"
-    ) -> dict[str, Any]:
+    def assign(self, phone_number: str, provider: str = "momo_mtn", name: str = "Ama Mensah") -> dict[str, Any]:
         """Put a number of the shop on the first SIM; return the payment method."""
         device = self.sims()[0]
         sim = {"device_id": device["device_id"], "slot_index": device["sims"][0]["slot_index"]}
@@ -430,9 +413,7 @@ class RealShop:
         secret: str = answer["secret"]
         return secret
 
-    def request(
-        self, amount: str, phone_number: str = "0244123456", **fields: object
-    ) -> dict[str, Any]:
+    def request(self, amount: str, phone_number: str = "0244123456", **fields: object) -> dict[str, Any]:
         """Make a transaction; return `data` of initialize."""
         request: dict[str, Any] = self.ask(
             "POST", wire.Path.INITIALIZE, {"amount": amount, "phone_number": phone_number, **fields}

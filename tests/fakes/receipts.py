@@ -46,9 +46,7 @@ class Receipt(Struct, frozen=True):
     sent_at: datetime
 
 
-def mtn_receipt(
-    amount_minor: int, name: str, balance_minor: int, reference: str, telco_id: str
-) -> str:
+def mtn_receipt(amount_minor: int, name: str, balance_minor: int, reference: str, telco_id: str) -> str:
     """Return an MTN-to-MTN receipt, as of 2026.
 
     Every real one is longer than one SMS, so a shorter text is refused: use a longer name.
@@ -65,12 +63,7 @@ def mtn_receipt(
 
 
 def mtn_receipt_from_telecel(
-    amount_minor: int,
-    name: str,
-    balance_minor: int,
-    reference: str,
-    telco_id: str,
-    payer_phone: str = "233201000456",
+    amount_minor: int, name: str, balance_minor: int, reference: str, telco_id: str, payer_phone: str = "233201000456"
 ) -> str:
     """Return the receipt of a payment from a Telecel customer to MTN."""
     typed = f"{name} ,{payer_phone},{reference} from VODAFONE"
@@ -111,13 +104,8 @@ def mtn(  # the parts of one MTN receipt, ready to deliver
 ) -> Receipt:
     """Return an MTN receipt with its PDUs."""
     text = mtn_receipt(amount_minor, name, balance_minor, reference, telco_id)
-    pdus = encode_deliver(
-        MTN_SENDER, text, sent_at, smsc=MTN_SMSC, reference=concatenation, width=width
-    )
-    return Receipt(
-        MTN_SENDER, text, pdus, telco_id, amount_minor, balance_minor, name, reference, None,
-        sent_at,
-    )  # fmt: skip
+    pdus = encode_deliver(MTN_SENDER, text, sent_at, smsc=MTN_SMSC, reference=concatenation, width=width)
+    return Receipt(MTN_SENDER, text, pdus, telco_id, amount_minor, balance_minor, name, reference, None, sent_at)
 
 
 def telecel(
@@ -134,16 +122,12 @@ def telecel(
 ) -> Receipt:
     """Return a Telecel receipt with its PDUs."""
     text = telecel_receipt(
-        amount_minor, name, balance_minor, reference, telco_id,
-        payer_phone=payer_phone, sent_at=sent_at,
-    )  # fmt: skip
-    pdus = encode_deliver(
-        TELECEL_SENDER, text, sent_at, smsc=TELECEL_SMSC, reference=concatenation, width=width
+        amount_minor, name, balance_minor, reference, telco_id, payer_phone=payer_phone, sent_at=sent_at
     )
+    pdus = encode_deliver(TELECEL_SENDER, text, sent_at, smsc=TELECEL_SMSC, reference=concatenation, width=width)
     return Receipt(
-        TELECEL_SENDER, text, pdus, telco_id, amount_minor, balance_minor, name, reference,
-        payer_phone, sent_at,
-    )  # fmt: skip
+        TELECEL_SENDER, text, pdus, telco_id, amount_minor, balance_minor, name, reference, payer_phone, sent_at
+    )
 
 
 def mtn_receipts(

@@ -101,9 +101,7 @@ class Request:
 
 def verify(secrets: Iterable[str], headers: dict[str, str], body: bytes) -> bool:
     """Check both signature schemes with code written from the documentation alone."""
-    fields = dict(
-        part.split("=", 1) for part in headers.get("x-svc-signature", "t=,v1=").split(",")
-    )
+    fields = dict(part.split("=", 1) for part in headers.get("x-svc-signature", "t=,v1=").split(","))
     stamp, webhook_id = headers.get("webhook-timestamp", ""), headers.get("webhook-id", "")
     if not stamp or fields["t"] != stamp:
         return False
@@ -182,10 +180,7 @@ class Receiver:
         return self
 
     def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.stop()
 
@@ -221,9 +216,7 @@ class Receiver:
     async def listen(self, context: ssl.SSLContext) -> asyncio.Server:
         """Open the port in the running loop."""
         loop = asyncio.get_running_loop()
-        server = await loop.create_server(
-            lambda: _Connection(self), self.address, self.port, ssl=context, backlog=512
-        )
+        server = await loop.create_server(lambda: _Connection(self), self.address, self.port, ssl=context, backlog=512)
         self.port = server.sockets[0].getsockname()[1]
         return server
 
@@ -296,9 +289,7 @@ class _Connection(asyncio.Protocol):
         self._number = receiver.connections
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self.transport = cast(
-            asyncio.Transport, transport
-        )  # uvloop's transport is not a subclass of it
+        self.transport = cast(asyncio.Transport, transport)  # uvloop's transport is not a subclass of it
         self._receiver._open.add(self)
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -430,12 +421,7 @@ def main() -> None:
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, stop.set)
         await receiver.listen(receiver.context())
-        ready = {
-            "ready": True,
-            "url": receiver.url(),
-            "ca_file": receiver.ca_file,
-            "pid": os.getpid(),
-        }
+        ready = {"ready": True, "url": receiver.url(), "ca_file": receiver.ca_file, "pid": os.getpid()}
         sys.stdout.write(json.dumps(ready) + "\n")
         sys.stdout.flush()
         await stop.wait()

@@ -2,16 +2,7 @@
 
 from typing import Any
 
-from daemon.core.model import (
-    Delivery,
-    Device,
-    Event,
-    Message,
-    Payment,
-    PaymentMethod,
-    Sim,
-    Transaction,
-)
+from daemon.core.model import Delivery, Device, Event, Message, Payment, PaymentMethod, Sim, Transaction
 from daemon.core.webhooks.endpoint import Endpoint
 from daemon.wire import DeliveryStatus, MessageState, Mode, TransactionStatus
 

@@ -8,9 +8,7 @@ import psycopg
 from tests.fakes.postgresql import Cluster, StandbyServer
 from tests.fakes.real_shop import pause
 
-SETTINGS: Final = (
-    "-c max_connections=60 -c wal_keep_size=256MB -c synchronous_commit=on -c fsync=on"
-)
+SETTINGS: Final = "-c max_connections=60 -c wal_keep_size=256MB -c synchronous_commit=on -c fsync=on"
 NAME: Final = "second"
 READY_S: Final = 60.0
 
@@ -28,9 +26,7 @@ class ServerPair:
             assert time.monotonic_ns() < until, "the standby does not follow"
             pause(0.05)
         # A list of hosts: the first one that can be written is taken (docs/operators/postgresql.md).
-        self.url = self.url.replace(
-            f"host={self.primary.folder}", f"host={self.primary.folder},{self.standby.folder}"
-        )
+        self.url = self.url.replace(f"host={self.primary.folder}", f"host={self.primary.folder},{self.standby.folder}")
 
     def is_synchronous(self) -> bool:
         """Return whether a commit now waits for the standby."""

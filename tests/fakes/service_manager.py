@@ -24,9 +24,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final, Self
 
-_UNITS: Final = {
-    "us": 1e-6, "ms": 1e-3, "s": 1.0, "sec": 1.0, "": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0,
-}  # fmt: skip
+_UNITS: Final = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "sec": 1.0, "": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
 _CLEAN: Final = (-signal.SIGHUP, -signal.SIGINT, -signal.SIGTERM, -signal.SIGPIPE, 0)
 """Exit codes, as of subprocess, after which Restart=on-failure does not restart."""
 _DEFAULTS: Final = {
@@ -66,18 +64,11 @@ class ServiceManager:
         environ: Mapping[str, str] | None = None,
     ) -> None:
         """Read a unit's text; `dropin` replaces settings, as a file in `NAME.service.d` does."""
-        pairs = [
-            line.partition("=")[::2]
-            for line in unit.splitlines()
-            if "=" in line and not line.startswith("#")
-        ]
+        pairs = [line.partition("=")[::2] for line in unit.splitlines() if "=" in line and not line.startswith("#")]
         self.settings = {**_DEFAULTS, **dict(pairs), **(dropin or {})}
         given = [shlex.split(value)[0] for name, value in pairs if name == "Environment"]
-        self._environ = {
-            **(environ or {}),
-            **dict(one.replace("%%", "%").split("=", 1) for one in given),
-        }
-        self._argv = [word.replace("$$", "$").replace("%%", "%") for word in shlex.split(self.settings["ExecStart"])]  # fmt: skip
+        self._environ = {**(environ or {}), **dict(one.replace("%%", "%").split("=", 1) for one in given)}
+        self._argv = [word.replace("$$", "$").replace("%%", "%") for word in shlex.split(self.settings["ExecStart"])]
         self.log = folder / "journal"
         self._address = folder / "notify"
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
@@ -149,7 +140,7 @@ class ServiceManager:
         while process.poll() is None:
             if self._stopping.is_set() and self.state != "deactivating":
                 process.send_signal(signal.SIGTERM)
-                self.state, until, why = "deactivating", _now() + self._span("TimeoutStopSec"), "timeout"  # fmt: skip
+                self.state, until, why = "deactivating", _now() + self._span("TimeoutStopSec"), "timeout"
             for name, value in self._notifications(process.pid):
                 until, why = self._notified(name, value, until, why)
             if _now() >= until:
@@ -190,9 +181,8 @@ class ServiceManager:
             environ["WATCHDOG_USEC"] = str(round(watchdog * 1e6))
         with self.log.open("ab") as log:
             process = subprocess.Popen(
-                self._argv, env=environ, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
-                start_new_session=True,
-            )  # fmt: skip
+                self._argv, env=environ, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
+            )
         self.pid, self.state, self.starts = process.pid, "activating", self.starts + 1
         return process
 
@@ -202,7 +192,7 @@ class ServiceManager:
             data, ancillary, *_ = self._socket.recvmsg(4096, socket.CMSG_SPACE(_CREDENTIALS.size))
         except TimeoutError:
             return []
-        sender = next((_CREDENTIALS.unpack(raw[: _CREDENTIALS.size])[0] for _, _, raw in ancillary), 0)  # fmt: skip
+        sender = next((_CREDENTIALS.unpack(raw[: _CREDENTIALS.size])[0] for _, _, raw in ancillary), 0)
         if sender != main:
             return []
         lines = data.decode().splitlines()

@@ -8,13 +8,7 @@ from msgspec.structs import replace
 
 from daemon import wire
 from daemon.core.access.callers import ALL_SCOPES, Caller, CallerKind
-from daemon.core.inputs import (
-    InitializeRequest,
-    PhoneIdentity,
-    ReadPart,
-    ReconcileRequest,
-    Source,
-)
+from daemon.core.inputs import InitializeRequest, PhoneIdentity, ReadPart, ReconcileRequest, Source
 from daemon.core.limits import HOUR_US
 from daemon.core.model import Payment, Transaction
 from daemon.env import Env
@@ -87,30 +81,17 @@ class FakeShop:
         )
         smsc = MTN_SMSC if imsi == MTN_IMSI else TELECEL_SMSC
         source = await modems.identify(
-            env,
-            PhoneIdentity(
-                "/dev/ttyUSB0",
-                IMEI,
-                iccid,
-                imsi,
-                "huawei",
-                "E3131",
-                smsc=smsc,
-            ),
+            env, PhoneIdentity("/dev/ttyUSB0", IMEI, iccid, imsi, "huawei", "E3131", smsc=smsc)
         )
         shop = cls(env, clock, source, smsc)
         if line:
             await shop.put_number("momo_mtn" if imsi == MTN_IMSI else "momo_telecel")
         return shop
 
-    async def begin_chain(
-        self, balance_minor: int = WALLET_MINOR, provider: str = "momo_mtn"
-    ) -> None:
+    async def begin_chain(self, balance_minor: int = WALLET_MINOR, provider: str = "momo_mtn") -> None:
         """Store an old message that names the wallet's balance, so that the next receipt is not the first one."""
         since = self.clock.now_us() - HOUR_US
-        await self.env.store.write(
-            lambda tx: begin_chain(tx, self.source.sim_key, provider, balance_minor, since)
-        )
+        await self.env.store.write(lambda tx: begin_chain(tx, self.source.sim_key, provider, balance_minor, since))
 
     def limit(self, amount: int) -> None:
         """Set `[trust] unconfirmed_limit`."""
@@ -122,7 +103,7 @@ class FakeShop:
 
     async def says(
         self, balance_minor: int, answer: Question | None = None, *, ago_s: float = 0, statement_s: float | None = None
-    ) -> Proof:  # fmt: skip
+    ) -> Proof:
         """Let the owner say what the wallet shows, or showed some time ago, by a statement that began so many seconds before that."""
         times = self.env.times()
         chain = Chain(self.source.sim_key, "momo_mtn")
@@ -151,9 +132,7 @@ class FakeShop:
 
     async def request(self, amount_minor: int = 2500, **changes: Any) -> Transaction:
         """Make a transaction."""
-        asked = InitializeRequest(
-            amount_minor=amount_minor, currency="GHS", phone_number="+233241234567", **changes
-        )
+        asked = InitializeRequest(amount_minor=amount_minor, currency="GHS", phone_number="+233241234567", **changes)
         made = await initialize.initialize(self.env, OWNER, asked)
         return await self.transaction(made.transaction.reference)
 
@@ -174,17 +153,11 @@ class FakeShop:
             parts.append(ReadPart("SM", self._slot, len(octets) - 1 - octets[0], pdu))
         return await ingest.ingest(self.env, self.source, parts)
 
-    async def reconcile(
-        self, reference: str, telco_id: str, **changes: Any
-    ) -> flows_reconcile.Reconciled:
-        return await flows_reconcile.reconcile(
-            self.env, OWNER, reference, ReconcileRequest(telco_id, **changes)
-        )
+    async def reconcile(self, reference: str, telco_id: str, **changes: Any) -> flows_reconcile.Reconciled:
+        return await flows_reconcile.reconcile(self.env, OWNER, reference, ReconcileRequest(telco_id, **changes))
 
     async def transaction(self, reference: str) -> Transaction:
-        rows: list[Transaction] = await self.rows(
-            Transaction, "transactions", f"id = '{_uuid(reference)}'"
-        )
+        rows: list[Transaction] = await self.rows(Transaction, "transactions", f"id = '{_uuid(reference)}'")
         return rows[0]
 
     async def payments(self) -> list[Payment]:

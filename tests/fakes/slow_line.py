@@ -95,9 +95,7 @@ class SlowLine:
         device = f"momo{os.getpid() % 100_000}{'ab'[end]}"
         handle = os.open("/dev/net/tun", os.O_RDWR)
         self._ends.append(handle)
-        fcntl.ioctl(
-            handle, _TUNSETIFF, struct.pack("16sH22x", device.encode(), _TUN_WITHOUT_HEADER)
-        )
+        fcntl.ioctl(handle, _TUNSETIFF, struct.pack("16sH22x", device.encode(), _TUN_WITHOUT_HEADER))
         os.set_blocking(handle, False)
         _ip("netns", "add", name)
         self._names.append(name)

@@ -21,31 +21,12 @@ ALSO_UNIQUE: Final = frozenset(
     }
 )
 _TOKEN: Final = re.compile(r"'(?:[^']|'')*'|[(),]|[:\w.]+|\S")
-_CLAUSES: Final = (
-    "ON",
-    "WHERE",
-    "GROUP",
-    "ORDER",
-    "LIMIT",
-    "UNION",
-    "JOIN",
-    "LEFT",
-    "CROSS",
-    ",",
-    ")",
-)
+_CLAUSES: Final = ("ON", "WHERE", "GROUP", "ORDER", "LIMIT", "UNION", "JOIN", "LEFT", "CROSS", ",", ")")
 
 
 _STORE: Final = str(Path(engine.__file__).parent)
 _IN_ENGINE: Final = frozenset({engine.__file__, __file__})
-_OWN_FORM: Final = (
-    "PRAGMA ",
-    "pragma_",
-    "sqlite_",
-    "INTO search ",
-    "FROM search ",
-    "total_changes()",
-)
+_OWN_FORM: Final = ("PRAGMA ", "pragma_", "sqlite_", "INTO search ", "FROM search ", "total_changes()")
 """Of the statements that only SQLite gets: the store asks which database it has."""
 
 

@@ -65,26 +65,10 @@ class SystemdRoot:
         self._pid = pid
 
     def _argv(self, command: str) -> list[str]:
-        enter = [
-            "nsenter",
-            f"--target={self._pid}",
-            "--pid",
-            "--mount",
-            "--uts",
-            "--ipc",
-            "--net",
-            "--root",
-            "--wd",
-        ]
+        enter = ["nsenter", f"--target={self._pid}", "--pid", "--mount", "--uts", "--ipc", "--net", "--root", "--wd"]
         environ = ["PATH=/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/root", "LANG=C.UTF-8"]
-        shell = [
-            "TERM=xterm",
-            "DEBIAN_FRONTEND=noninteractive",
-            "sh",
-            "-c",
-            f"cd /root && {command}",
-        ]
-        return [*enter, "/usr/bin/env", "-i", *environ, *shell]  # fmt: skip
+        shell = ["TERM=xterm", "DEBIAN_FRONTEND=noninteractive", "sh", "-c", f"cd /root && {command}"]
+        return [*enter, "/usr/bin/env", "-i", *environ, *shell]
 
     def _done(self, command: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(

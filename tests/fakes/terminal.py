@@ -14,9 +14,7 @@ PATIENCE_S: Final = 30
 
 
 @contextmanager
-def at_terminal(
-    words: Sequence[str], environ: Mapping[str, str]
-) -> Iterator[tuple[subprocess.Popen[bytes], int]]:
+def at_terminal(words: Sequence[str], environ: Mapping[str, str]) -> Iterator[tuple[subprocess.Popen[bytes], int]]:
     """Start a program with the terminal as stdin and stderr; yield the process and the terminal's master descriptor."""
     master, slave = pty.openpty()
     try:

@@ -14,9 +14,7 @@ from tests.fakes.receipts import mtn
 from tests.fakes.reviews import endpoint
 from tests.fakes.shop import FakeShop
 
-pytestmark = (
-    pytest.mark.file
-)  # breaks rows that the constraints of a server forbid; `check_invariants` runs on both
+pytestmark = pytest.mark.file  # breaks rows that the constraints of a server forbid; `check_invariants` runs on both
 
 COPY_MESSAGE = (
     "INSERT INTO payments (seq, id, mode, provider, telco_transaction_id, telco_id_as_read, message_seq, payment_method_seq, "
@@ -56,9 +54,7 @@ SABOTAGE = {
         "UPDATE transactions SET merged_into = 'nobody' WHERE origin = 'open'"
     ),
     "the status agrees with the amount paid": f"UPDATE transactions SET expected_minor = 7 WHERE id = {PAID}",
-    "a request is verified once, and the journal says when": AGAIN.format(
-        type="transaction.verified"
-    ),
+    "a request is verified once, and the journal says when": AGAIN.format(type="transaction.verified"),
     "only a verified transaction is announced as completed": (
         f"UPDATE deliveries SET transaction_seq = (SELECT seq FROM transactions WHERE id = {OPEN}) WHERE event = 'transaction.completed'"
     ),
@@ -96,9 +92,7 @@ SABOTAGE = {
     "a payment is counted once: used, with a holder, in review, or handed to the hub": (
         "UPDATE payments SET standing = 'review'"
     ),
-    "a transaction and its payment are of one mode": (
-        f"UPDATE transactions SET mode = 'test' WHERE id = {PAID}"
-    ),
+    "a transaction and its payment are of one mode": (f"UPDATE transactions SET mode = 'test' WHERE id = {PAID}"),
     "a payment and its message are of one mode": "UPDATE messages SET mode = 'test'",
     "a delivery has its body": "DELETE FROM delivery_bodies",
     "a delivery, its endpoint and its transaction are of one mode": "UPDATE deliveries SET test = 1",
@@ -144,12 +138,8 @@ async def _make(folder: Path) -> None:
     await shop.env.store.write(lambda tx: tx.run(f"UPDATE endpoints SET events = '{both}'"))
     paid = await shop.request()
     await shop.request()
-    await shop.read(
-        mtn(2500, "KOFI ANTWI BADU", shop.wallet(2500), paid.svc_code or "", "93214500001")
-    )
-    await shop.read(
-        mtn(900, "KOFI ANTWI BADU", shop.wallet(900), "food", "93214500002", concatenation=2)
-    )
+    await shop.read(mtn(2500, "KOFI ANTWI BADU", shop.wallet(2500), paid.svc_code or "", "93214500001"))
+    await shop.read(mtn(900, "KOFI ANTWI BADU", shop.wallet(900), "food", "93214500002", concatenation=2))
     shop.close()
 
 

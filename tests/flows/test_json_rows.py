@@ -24,9 +24,7 @@ async def test_rows_come_back_as_they_were_and_in_their_order(
 
 @PLAIN
 @given(members=st.lists(NUMBERS, max_size=40), texts=st.lists(TEXTS, max_size=40))
-async def test_members_come_back_as_they_were(
-    shop: FakeShop, members: list[int], texts: list[str]
-) -> None:
+async def test_members_come_back_as_they_were(shop: FakeShop, members: list[int], texts: list[str]) -> None:
     sql = "SELECT CAST(value AS BIGINT) FROM json_each(:members)"
     params = {"members": json_rows(members)}
     found = await shop.env.store.read(lambda reader: reader.all(sql, params))

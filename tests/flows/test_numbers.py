@@ -33,9 +33,7 @@ def with_unknown_message(tx: Tx, payment: Payment) -> object:
 
 def with_unknown_number(tx: Tx, payment: Payment) -> object:
     row = {name: getattr(payment, name) for name in Payment.__struct_fields__}
-    return payments.add(
-        tx, {**row, "id": "p", "telco_transaction_id": "1", "payment_method_id": NOBODY}
-    )
+    return payments.add(tx, {**row, "id": "p", "telco_transaction_id": "1", "payment_method_id": NOBODY})
 
 
 def held_for_unknown_payment(tx: Tx, _payment: Payment) -> object:
@@ -44,12 +42,8 @@ def held_for_unknown_payment(tx: Tx, _payment: Payment) -> object:
 
 
 @pytest.mark.tampers
-@pytest.mark.parametrize(
-    "write", [with_unknown_message, with_unknown_number, held_for_unknown_payment]
-)
-async def test_an_unknown_id_is_refused(
-    shop: FakeShop, write: Callable[[Tx, Payment], object]
-) -> None:
+@pytest.mark.parametrize("write", [with_unknown_message, with_unknown_number, held_for_unknown_payment])
+async def test_an_unknown_id_is_refused(shop: FakeShop, write: Callable[[Tx, Payment], object]) -> None:
     await shop.request()
     payment = await paid(shop)
     before = await shop.values("SELECT COUNT(*) FROM payments")

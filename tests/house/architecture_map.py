@@ -14,14 +14,8 @@ from typing import Any, Final
 from tests.house.markdown import ROOT
 
 PICTURE: Final = ROOT / "docs/img/map.svg"
-SUBJECTS: Final = (
-    "payments", "messages", "lines", "webhooks", "access", "books", "branches", "upkeep",
-)  # fmt: skip
-PACKAGES: Final = (
-    ("momo_cli", "cli-floors"),
-    ("daemon", "daemon-floors"),
-    ("parsers", "parser-floors"),
-)
+SUBJECTS: Final = ("payments", "messages", "lines", "webhooks", "access", "books", "branches", "upkeep")
+PACKAGES: Final = (("momo_cli", "cli-floors"), ("daemon", "daemon-floors"), ("parsers", "parser-floors"))
 LABEL, COLUMN, LINE, PAD = 205, 168, 16, 8
 """Sizes in pixels: the column of names, a subject's column, a line of text, the space around it."""
 LETTER: Final = 7.3
@@ -63,9 +57,7 @@ def floors(name: str) -> list[list[str]]:
     settings: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text())
     for contract in settings["tool"]["importlinter"]["contracts"]:
         if contract["id"] == name:
-            return [
-                [part.strip(" ()") for part in floor.split("|")] for floor in contract["layers"]
-            ]
+            return [[part.strip(" ()") for part in floor.split("|")] for floor in contract["layers"]]
     raise LookupError(name)
 
 
@@ -93,10 +85,7 @@ def folder_rows(label: str, folder: Path) -> Iterator[Row]:
         yield Row(label, tuple(cells))
         inner -= set(SUBJECTS)
     own = f"{label}/*.py" if inner or cells else label
-    for name, place in [
-        (own, folder),
-        *((f"{label}/{name}", folder / name) for name in sorted(inner)),
-    ]:
+    for name, place in [(own, folder), *((f"{label}/{name}", folder / name) for name in sorted(inner))]:
         names = modules(place)
         if names:
             yield Row(f"{name} · {len(names)}", (Cell(0, len(SUBJECTS), wide(names)),))
@@ -111,12 +100,7 @@ def rows() -> list[Row]:
             alone = [name for name in floor if (folder / f"{name}.py").is_file()]
             if alone:
                 loose.append("  ".join(alone))
-            made = [
-                row
-                for name in floor
-                if (folder / name).is_dir()
-                for row in folder_rows(name, folder / name)
-            ]
+            made = [row for name in floor if (folder / name).is_dir() for row in folder_rows(name, folder / name)]
             if loose and (made or not floor):
                 made.insert(0, Row("*.py", (Cell(0, len(SUBJECTS), tuple(loose)),)))
                 loose = []
@@ -154,9 +138,7 @@ def svg() -> str:
         ".head { font-weight: bold; }\n"
         ".count { font-weight: bold; fill: #0550ae; } .box { fill: #f2f5f9; stroke: #c4ccd6; }\n"
         ".edge { stroke: #59636e; stroke-width: 2; }</style>\n"
-        f'<rect width="{WIDTH}" height="{height}" fill="#ffffff"/>\n'
-        + "\n".join(parts)
-        + "\n</svg>\n"
+        f'<rect width="{WIDTH}" height="{height}" fill="#ffffff"/>\n' + "\n".join(parts) + "\n</svg>\n"
     )
 
 

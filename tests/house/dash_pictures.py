@@ -188,9 +188,7 @@ async def take(browser: Browser, api: FakeApi, day: Day, into: Path) -> None:
         if wanted != language:
             await day.owner.post("/dash/account/language", {"language": wanted})
             language = wanted
-        async with visiting(
-            browser, api.base_url, width=width, height=height, color_scheme=scheme
-        ) as visit:
+        async with visiting(browser, api.base_url, width=width, height=height, color_scheme=scheme) as visit:
             await as_user(visit, day.owner)
             await visit.page.goto(path.format(**day.places))
             await visit.page.evaluate(

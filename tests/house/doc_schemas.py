@@ -44,9 +44,7 @@ def _answer(paths: dict[str, Any], method: str, path: str) -> dict[str, Any] | N
         if operation is None or re.fullmatch(pattern, path) is None:
             continue
         good = next(said for status, said in operation["responses"].items() if status[0] == "2")
-        schema: dict[str, Any] | None = (
-            good.get("content", {}).get("application/json", {}).get("schema")
-        )
+        schema: dict[str, Any] | None = good.get("content", {}).get("application/json", {}).get("schema")
         return schema
     return None
 
@@ -58,17 +56,11 @@ def _with_states(schema: Any, states: tuple[str, ...]) -> Any:
     word = {"type": "string", "enum": list(states), "examples": [states[0]]}
     added = {"type": "object", "properties": {"status": word}, "required": ["status"]}
     properties = schema["properties"]
-    return {
-        **schema,
-        "properties": {**properties, "data": {"allOf": [properties["data"], added]}},
-    }
+    return {**schema, "properties": {**properties, "data": {"allOf": [properties["data"], added]}}}
 
 
 def _moved(value: Any, place: str) -> Any:
     """Return a schema with its references changed to the location of the shared parts."""
     if isinstance(value, dict):
-        return {
-            key: one.replace(_PART, place) if key == "$ref" else _moved(one, place)
-            for key, one in value.items()
-        }
+        return {key: one.replace(_PART, place) if key == "$ref" else _moved(one, place) for key, one in value.items()}
     return [_moved(one, place) for one in value] if isinstance(value, list) else value

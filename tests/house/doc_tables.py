@@ -22,14 +22,7 @@ from momo_cli.errors import ERRORS as ROWS
 from momo_cli.exit_codes import EXIT_CODES
 from momo_cli.frame.command_table import COMMANDS
 from momo_cli.frame.reference import CommandPage, error_message, page
-from tests.fakes.api_rows import (
-    FIELD_TEST,
-    Row,
-    delivery_rows,
-    error_rows,
-    field_rows,
-    other_rows,
-)
+from tests.fakes.api_rows import FIELD_TEST, Row, delivery_rows, error_rows, field_rows, other_rows
 from tests.house.doc_schemas import schemas
 
 ROOT: Final = Path(__file__).parents[2]
@@ -39,9 +32,7 @@ COMMAND_PAGES: Final = DOCS / "commands"
 
 def _table(heads: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
     lines = [heads, tuple("---" for _ in heads), *rows]
-    return "\n".join(
-        "| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines
-    )
+    return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines)
 
 
 def errors() -> str:
@@ -55,11 +46,7 @@ def errors() -> str:
 
 def program_errors() -> str:
     """Return the codes that only the programs themselves raise."""
-    rows = [
-        (f"`{code}`", ROWS[code].sentence, str(ROWS[code].exit_code))
-        for code in ErrorCode
-        if code not in ERRORS
-    ]
+    rows = [(f"`{code}`", ROWS[code].sentence, str(ROWS[code].exit_code)) for code in ErrorCode if code not in ERRORS]
     return _table(("code", "what happened", "exit"), rows)
 
 
@@ -82,8 +69,7 @@ def troubleshooting() -> str:
 def commands() -> str:
     """Return every command."""
     rows = [
-        (f"[`momo {name}`](../commands/{_file(name)})", info.panel, info.summary)
-        for name, info in COMMANDS.items()
+        (f"[`momo {name}`](../commands/{_file(name)})", info.panel, info.summary) for name, info in COMMANDS.items()
     ]
     return _table(("command", "for", "what it does"), rows)
 
@@ -101,9 +87,7 @@ def _command_page(of: CommandPage) -> str:
     lines = [f"# `momo {of.name}`", "", f"{of.summary}. `{of.usage}`", ""]
     for part in of.about:
         lines += [_escaped(part), ""]
-    lines += [
-        f"- `{words}` {_escaped(said)}".rstrip() for words, said in (*of.arguments, *of.options)
-    ]
+    lines += [f"- `{words}` {_escaped(said)}".rstrip() for words, said in (*of.arguments, *of.options)]
     lines += ["", "```", *of.examples, "```", ""]
     general = "See [all commands](../developers/cli.md); `momo help formatting` has the flags of every command."
     return "\n".join([*lines, general, ""])
@@ -116,10 +100,7 @@ def _escaped(text: str) -> str:
 
 def exit_codes() -> str:
     """Return every exit code."""
-    return _table(
-        ("code", "name", "meaning"),
-        [(str(row.code), row.name, row.meaning) for row in EXIT_CODES],
-    )
+    return _table(("code", "name", "meaning"), [(str(row.code), row.name, row.meaning) for row in EXIT_CODES])
 
 
 def operations() -> str:
@@ -147,9 +128,7 @@ def request_fields() -> str:
             ]
             if "requestBody" in each:
                 schema = each["requestBody"]["content"]["application/json"]["schema"]
-                taken += [
-                    (row.name, row.kind, row.note, row.required) for row in members(schema, shapes)
-                ]
+                taken += [(row.name, row.kind, row.note, row.required) for row in members(schema, shapes)]
             for name, words, note, required in taken:
                 must = " (required)" if required else ""
                 rows.append((each["summary"], f"`{name}`{must}", words, note))
@@ -194,10 +173,7 @@ def rows_of_delivery() -> str:
 
 
 def _rows(rows: Sequence[Row]) -> str:
-    return _table(
-        ("table", "row", "test"),
-        [(row.group, row.text, f"`{row.file}::{row.function}`") for row in rows],
-    )
+    return _table(("table", "row", "test"), [(row.group, row.text, f"`{row.file}::{row.function}`") for row in rows])
 
 
 def _api() -> dict[str, Any]:
@@ -209,20 +185,12 @@ def settings(section: str, kind: type[Any]) -> str:
     rows = []
     for name, row in rows_of(section, kind).items():
         kinds = row.setting.kinds
-        whose = (
-            ""
-            if kinds == set(SourceKind)
-            else ", ".join(f"`{one}`" for one in sorted(kinds)) + ": "
-        )
+        whose = "" if kinds == set(SourceKind) else ", ".join(f"`{one}`" for one in sorted(kinds)) + ": "
         acts = "at once" if row.setting.live else "next start"
         who = f"{row.setting.by}, hub" if row.setting.hub else str(row.setting.by)
         by = () if section == SOURCES else (acts, who)
         rows.append((f"`{name}`", f"`{_toml(row.default)}`", *by, f"{whose}{row.setting.meaning}"))
-    heads = (
-        ("key", "default", "meaning")
-        if section == SOURCES
-        else ("key", "default", "acts", "who", "meaning")
-    )
+    heads = ("key", "default", "meaning") if section == SOURCES else ("key", "default", "acts", "who", "meaning")
     return _table(heads, rows)
 
 
@@ -262,10 +230,7 @@ PLACE: Final = re.compile(r"<!-- table: ([a-z_ ]+) -->\n(.*?)<!-- end -->", re.D
 
 def filled(text: str) -> str:
     """Return a document with its tables brought up to date."""
-    return PLACE.sub(
-        lambda match: f"<!-- table: {match.group(1)} -->\n{TABLES[match.group(1)]()}\n<!-- end -->",
-        text,
-    )
+    return PLACE.sub(lambda match: f"<!-- table: {match.group(1)} -->\n{TABLES[match.group(1)]()}\n<!-- end -->", text)
 
 
 def write() -> None:

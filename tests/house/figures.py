@@ -42,32 +42,28 @@ FIGURES: Final = {
                 ("Switch the local server", "on, note the three rows"),
                 "Home",
                 (
-                    "Local server  [ on ]|192.168.1.23:8080", "Username|sms", "Password|as shown here",
+                    "Local server  [ on ]|192.168.1.23:8080",
+                    "Username|sms",
+                    "Password|as shown here",
                     "Offline: press to start",
                 ),
                 0,
             ),
-            Screen(
-                ("Open Webhooks",),
-                "Settings",
-                ("System", "Messages", "Webhooks", "Ping", "Local server"),
-                2,
-            ),
+            Screen(("Open Webhooks",), "Settings", ("System", "Messages", "Webhooks", "Ping", "Local server"), 2),
             Screen(
                 ("Paste the signing key,", "switch internet off"),
                 "Webhooks",
                 (
-                    "Signing key|the key that momo printed", "Require internet  [ off ]", "Retry count|14",
+                    "Signing key|the key that momo printed",
+                    "Require internet  [ off ]",
+                    "Retry count|14",
                     "Registered webhooks",
                 ),
                 0,
             ),
             Screen(("Ping every 5 minutes",), "Ping", ("Interval, seconds|300",), 0),
             Screen(
-                ("Start the server; allow", "SMS and no battery limit"),
-                "Home",
-                ("Local server  [ on ]", "Online"),
-                1,
+                ("Start the server; allow", "SMS and no battery limit"), "Home", ("Local server  [ on ]", "Online"), 1
             ),
         ),
     ),
@@ -116,17 +112,18 @@ FIGURES: Final = {
         "The page of a HiLink stick, then momo",
         (
             Screen(
-                ("In a browser on the same", "computer, log in"),
-                "http://192.168.8.1",
-                ("Home", "SMS", "Settings"),
-                2,
+                ("In a browser on the same", "computer, log in"), "http://192.168.8.1", ("Home", "SMS", "Settings"), 2
             ),
             Screen(("Switch the PIN off",), "Settings, Security", ("PIN management|Disable", "Firewall"), 0),
             Screen(("Delete old messages",), "SMS", ("Inbox|select all, delete", "Drafts", "Settings"), 0),
             Screen(
                 ("Type this on the", "computer"),
                 "Terminal",
-                ("momo setup|press Enter: no modem", "hilink|its answer to the question", "http://192.168.8.1|or press Enter"),
+                (
+                    "momo setup|press Enter: no modem",
+                    "hilink|its answer to the question",
+                    "http://192.168.8.1|or press Enter",
+                ),
                 1,
             ),
             Screen(
@@ -137,7 +134,7 @@ FIGURES: Final = {
             ),
         ),
     ),
-}  # fmt: skip
+}
 
 
 def draw(into: Path) -> None:

@@ -7,17 +7,13 @@ from typing import Final
 
 ROOT: Final = Path(__file__).parents[2]
 DOCUMENTS: Final = sorted(
-    path
-    for path in [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]
-    if path.parent.name != "commands"
+    path for path in [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")] if path.parent.name != "commands"
 )
 """All documents but the pages of the commands, which are generated whole."""
 GUIDES: Final = (ROOT / "README.md", ROOT / "docs/shop/getting-started.md")
 """Documents with commands that a test runs unchanged."""
 
-_FENCE: Final = re.compile(
-    r"^(?P<mark>```+|~~~+)(?P<kind>\w*)\n(?P<text>.*?)^(?P=mark)$", re.MULTILINE | re.DOTALL
-)
+_FENCE: Final = re.compile(r"^(?P<mark>```+|~~~+)(?P<kind>\w*)\n(?P<text>.*?)^(?P=mark)$", re.MULTILINE | re.DOTALL)
 _NOTE: Final = re.compile(r"\*Needs \S.*:\*")
 
 

@@ -65,10 +65,7 @@ def open_shop(shop: DemoShop) -> str:
     phone = shop.momo("phones", "list", "--wait=30s")["data"][0]
     place = f"{phone['device_id']}:{phone['sims'][0]['slot_index']}"
     shop.momo("phones", "name", phone["device_id"], "front-desk")
-    shop.momo(
-        "lines", "add", NUMBER, "--provider", "momo_mtn", "--name", "Ama Mensah",
-        "--sim", place,
-    )  # fmt: skip
+    shop.momo("lines", "add", NUMBER, "--provider", "momo_mtn", "--name", "Ama Mensah", "--sim", place)
     balance_minor = 91_400
     for number, (asked_minor, paid_minor, customer, typed) in enumerate(SALES):
         order = shop.momo("init", f"{asked_minor / 100:.2f}", "--phone", "0244765432")["data"]

@@ -23,14 +23,10 @@ NAME = re.compile(r"`([A-Z]+s?|[A-Z]\w+)`")
 
 def files(cell: str) -> list[list[Path]]:
     """Return the files for each place named in a cell."""
-    return [
-        sorted(ROOT.glob(re.sub(r"<\w+>", "*", place).rstrip("/"))) for place in PLACE.findall(cell)
-    ]
+    return [sorted(ROOT.glob(re.sub(r"<\w+>", "*", place).rstrip("/"))) for place in PLACE.findall(cell)]
 
 
-@pytest.mark.parametrize(
-    "wish", ["add a wording", "add a command", "add an HTTP field", "support a modem's odd reply"]
-)
+@pytest.mark.parametrize("wish", ["add a wording", "add a command", "add an HTTP field", "support a modem's odd reply"])
 def test_one_place_is_named_for_what_is_changed_most(wish: str) -> None:
     rows = [row for row in ROWS if row[0].startswith(wish)]
     assert rows
@@ -48,10 +44,7 @@ def test_every_place_of_a_row_exists_and_holds_what_is_named(row: list[str]) -> 
 
 
 def test_a_place_that_is_gone_is_found() -> None:
-    assert files("`parsers/nowhere/<network>.py` and `daemon/wire.py`") == [
-        [],
-        [ROOT / "daemon/wire.py"],
-    ]
+    assert files("`parsers/nowhere/<network>.py` and `daemon/wire.py`") == [[], [ROOT / "daemon/wire.py"]]
 
 
 def test_commands_of_make_that_are_named_exist() -> None:
@@ -62,14 +55,10 @@ def test_commands_of_make_that_are_named_exist() -> None:
 
 def test_a_field_of_the_endpoint_stands_in_six_files_of_the_product_at_most() -> None:
     """The headers of an endpoint are such a field; its column and its words are not counted."""
-    named = re.compile(
-        r"HEADER_PURPOSE|HEADERS_MAX|\.headers or \{\}|--send-header|shape == 'lines'"
-    )
+    named = re.compile(r"HEADER_PURPOSE|HEADERS_MAX|\.headers or \{\}|--send-header|shape == 'lines'")
     product = [path for name in ("daemon", "momo_cli") for path in (ROOT / name).rglob("*.*")]
     texts = {path: path.read_text() for path in product if path.suffix in (".py", ".html")}
-    found = sorted(
-        str(path.relative_to(ROOT)) for path, text in texts.items() if named.search(text)
-    )
+    found = sorted(str(path.relative_to(ROOT)) for path, text in texts.items() if named.search(text))
     assert found == [
         "daemon/core/webhooks/endpoint.py",
         "daemon/dash/look/webhooks/form.html",
@@ -96,9 +85,7 @@ def test_every_error_of_the_api_is_given_in_a_test_of_the_api() -> None:
 def test_a_row_whose_test_is_gone_is_found() -> None:
     assert "test_that_never_was" not in rows.functions("api/test_rows.py")
     assert rows.functions("api/no_such_file.py") == set()
-    assert "test_a_field_is_there_of_its_type_and_within_its_limits" in rows.functions(
-        "api/test_rows.py"
-    )
+    assert "test_a_field_is_there_of_its_type_and_within_its_limits" in rows.functions("api/test_rows.py")
 
 
 def test_no_row_is_there_twice() -> None:

@@ -53,9 +53,7 @@ def settings() -> dict[str, Any]:
         values: Any = SourceSettings() if section == SOURCES else getattr(config, section)
         for entry in fields(values):
             value = getattr(values, entry.name)
-            found[f"{section}.{entry.name.removesuffix('_')}"] = (
-                list(value) if isinstance(value, tuple) else value
-            )
+            found[f"{section}.{entry.name.removesuffix('_')}"] = list(value) if isinstance(value, tuple) else value
     return found
 
 
@@ -103,9 +101,7 @@ def test_documents_stay_short_enough_to_be_read() -> None:
 
 def test_diagram_of_a_delivery_shows_its_transitions() -> None:
     drawn = re.findall(
-        r"^    (\w+) --> (\w+): (\w+)$",
-        (DOCS / "contributing" / "architecture.md").read_text(),
-        re.MULTILINE,
+        r"^    (\w+) --> (\w+): (\w+)$", (DOCS / "contributing" / "architecture.md").read_text(), re.MULTILINE
     )
     assert sorted(drawn) == sorted(
         (str(before), str(after), str(event))
@@ -128,18 +124,14 @@ def test_places_to_look_exist() -> None:
 
 def test_receiver_of_the_guide_accepts_our_signatures_and_nothing_else() -> None:
     # The test vector of the signature schemes.
-    code = re.findall(
-        r"```python\n(.*?)```", (DOCS / "developers" / "webhooks.md").read_text(), re.DOTALL
-    )
+    code = re.findall(r"```python\n(.*?)```", (DOCS / "developers" / "webhooks.md").read_text(), re.DOTALL)
     code = [block for block in code if "def verified" in block]
     assert len(code) == 1
     names: dict[str, Any] = {}
     exec(code[0], names)
     verified = names["verified"]
     secret = "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="
-    body = (
-        b'{"webhook_id":"ocl_0123456789abcdefghijklmn","type":"transaction.forwarded","test":true}'
-    )
+    body = b'{"webhook_id":"ocl_0123456789abcdefghijklmn","type":"transaction.forwarded","test":true}'
     header = "t=1767225600,v1=7d0f1d4f475a5cab2c7c72622529aa917919b40a4417bf50be68ff352df468bd"
     now = 1767225610.0
     assert verified(body, header, secret, now)

@@ -10,14 +10,7 @@ from pathlib import Path
 import pytest
 
 from momo_cli.flags import SWITCHES, VALUED
-from momo_cli.frame.command_table import (
-    COMMANDS,
-    GROUPS,
-    find_name,
-    meanings,
-    verb_alone,
-    words_after,
-)
+from momo_cli.frame.command_table import COMMANDS, GROUPS, find_name, meanings, verb_alone, words_after
 from momo_cli.frame.reference import TOPICS, page
 from tests.fakes.each import each
 from tests.house.markdown import DOCUMENTS, ROOT, blocks
@@ -84,11 +77,7 @@ def test_calls_in_a_topic_of_the_help_are_taken_by_the_program(topic: str) -> No
 
 def test_calls_that_the_program_would_not_take_are_found() -> None:
     text = "`momo endpoints show|mend ID`\n```sh\n$ x=$(momo init 5 --phone 0 --fax 1)\nmomo flies\n```\nmomo is good\n"
-    assert [each for words in calls(text) for each in wrong(words)] == [
-        "init 5: --fax",
-        "flies",
-        "endpoints mend",
-    ]
+    assert [each for words in calls(text) for each in wrong(words)] == ["init 5: --fax", "flies", "endpoints mend"]
 
 
 NAMED = re.compile(

@@ -10,11 +10,7 @@ ROOT = Path(__file__).parents[2]
 PACKAGES = ("momo_cli", "daemon", "parsers")
 MODULES_MAX = 20
 LOOSE_MODULES_MAX = 6
-TESTED = {
-    "cli": ("momo_cli", "momo_cli/commands"),
-    "daemon": ("daemon",),
-    "parsers": ("parsers",),
-}
+TESTED = {"cli": ("momo_cli", "momo_cli/commands"), "daemon": ("daemon",), "parsers": ("parsers",)}
 """The packages of folders of tests that are not named after a package of the daemon."""
 NO_PACKAGE = {"acceptance", "corpus", "examples", "fakes", "house", "phones", "simulation"}
 
@@ -36,10 +32,7 @@ def modules(folder: Path) -> set[str]:
 
 def members_of_daemon() -> set[str]:
     folder = ROOT / "daemon"
-    return {
-        f"daemon.{name}"
-        for name in modules(folder) | {path.parent.name for path in folder.glob("*/*.py")}
-    }
+    return {f"daemon.{name}" for name in modules(folder) | {path.parent.name for path in folder.glob("*/*.py")}}
 
 
 @pytest.mark.parametrize("package", PACKAGES)
@@ -77,19 +70,14 @@ def test_folders_of_tests_follow_the_packages() -> None:
         ("serial-port", {"daemon.modem"}),
     ],
 )
-def test_a_contract_covers_all_of_the_daemon_but_those_allowed(
-    name: str, allowed: set[str]
-) -> None:
+def test_a_contract_covers_all_of_the_daemon_but_those_allowed(name: str, allowed: set[str]) -> None:
     listed = contract(name)["forbidden_modules" if name == "cli-sees-wire" else "source_modules"]
     assert members_of_daemon() - set(listed) == allowed
 
 
 @pytest.mark.parametrize(
-    ("folder", "impure"),
-    [("modem", {"port", "discovery", "hilink"}), ("emulator", {"port", "__main__"})],
+    ("folder", "impure"), [("modem", {"port", "discovery", "hilink"}), ("emulator", {"port", "__main__"})]
 )
 def test_only_the_modules_with_ports_are_not_pure(folder: str, impure: set[str]) -> None:
     pure = contract("pure")["source_modules"]
-    assert {
-        name for name in modules(ROOT / "daemon" / folder) if f"daemon.{folder}.{name}" not in pure
-    } == impure
+    assert {name for name in modules(ROOT / "daemon" / folder) if f"daemon.{folder}.{name}" not in pure} == impure

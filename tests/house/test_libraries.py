@@ -37,7 +37,7 @@ USES = {
         "watchfiles",
         "import threading; from pathlib import Path; from daemon.loops.watched_files import FolderWatch\nseen = threading.Event(); watch = FolderWatch(lambda path: path.name == 'config.toml', seen.set); watch.arm([Path()])\nfor second in range(50):\n    if not seen.wait(1): Path('config.toml').write_text(str(second))\nwatch.close()",
     ),
-}  # fmt: skip
+}
 """Requirement -> its package, and a call of the product that needs it."""
 PROBE = """
 import json, os, sys, threading
@@ -125,9 +125,7 @@ uvloop.run(nothing())
 
 @pytest.mark.slow
 def test_every_module_and_library_runs_where_no_memory_may_be_written_and_run() -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", PROGRAM], check=False, capture_output=True, text=True, timeout=60
-    )
+    done = subprocess.run([sys.executable, "-c", PROGRAM], check=False, capture_output=True, text=True, timeout=60)
     if done.returncode == 77:
         pytest.skip("this kernel cannot refuse such memory to a process (Linux 6.3)")
     assert (done.returncode, done.stderr) == (0, "")

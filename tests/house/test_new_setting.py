@@ -69,9 +69,7 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def run(copy: Path, home: Path, *words: str) -> tuple[int, str]:
     environ = {**os.environ, "PYTHONPATH": str(copy), "MOMO_HOME": str(home)}
-    done = subprocess.run(
-        [sys.executable, *words], cwd=copy, env=environ, capture_output=True, text=True, check=False
-    )
+    done = subprocess.run([sys.executable, *words], cwd=copy, env=environ, capture_output=True, text=True, check=False)
     return done.returncode, done.stdout + done.stderr
 
 
@@ -81,9 +79,7 @@ def test_a_new_row_is_read_documented_shown_and_the_owners(copy: Path, tmp_path:
     assert code == 0, out
     assert json.loads(out) == {
         "read": 80,
-        "documented": [
-            "| `paper_mm` | `58` | next start | owner | width of the paper in millimetres |"
-        ],
+        "documented": ["| `paper_mm` | `58` | next start | owner | width of the paper in millimetres |"],
         "english": "width of the paper in millimetres",
         "french": "largeur du papier en millimètres",
         "changed by": ["owner"],
@@ -112,11 +108,7 @@ def test_the_product_has_no_other_list_of_settings() -> None:
         for path in sorted((ROOT / folder).rglob("*"))
         if path.suffix in {".py", ".json", ".html"} and "redirect_hosts" in path.read_text()
     ]
-    assert found == [
-        "daemon/pages/render.py",
-        "daemon/runtime/config.py",
-        "daemon/words/fr/dash/settings.json",
-    ]
+    assert found == ["daemon/pages/render.py", "daemon/runtime/config.py", "daemon/words/fr/dash/settings.json"]
 
 
 AT_START = {"daemon/app.py", "daemon/open_shop.py"}
@@ -130,29 +122,19 @@ def _kept_in(text: str, *, at_start: bool) -> set[str]:
     made = (
         [tree]
         if at_start
-        else [
-            node
-            for node in ast.walk(tree)
-            if isinstance(node, ast.FunctionDef) and node.name == "__init__"
-        ]
+        else [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef) and node.name == "__init__"]
     )
     return {
         row.key
         for code in map(ast.unparse, made)
         for row in all_rows().values()
-        if row.setting.live
-        and re.search(rf"\bconfig\.{row.section}\b", code)
-        and re.search(rf"\.{row.field}\b", code)
+        if row.setting.live and re.search(rf"\bconfig\.{row.section}\b", code) and re.search(rf"\.{row.field}\b", code)
     }
 
 
 def test_no_constructor_keeps_a_setting_that_acts_at_once() -> None:
-    sample = (
-        "class Page:\n    def __init__(self, env):\n        self.text = env.config.pages.contact"
-    )
-    assert _kept_in(sample, at_start=False) == {"pages.contact"}, (
-        "the check finds what it looks for"
-    )
+    sample = "class Page:\n    def __init__(self, env):\n        self.text = env.config.pages.contact"
+    assert _kept_in(sample, at_start=False) == {"pages.contact"}, "the check finds what it looks for"
     for path in sorted((ROOT / "daemon").rglob("*.py")):
         name = str(path.relative_to(ROOT))
         assert _kept_in(path.read_text(), at_start=name in AT_START) == set(), name

@@ -65,9 +65,7 @@ def test_a_new_reason_and_a_new_language_need_no_other_place(tmp_path: Path) -> 
     add(folder / "tw/dash/frame.json", {"language_of_tw": "Twi kasa"})
     environ = {**os.environ, "PYTHONPATH": str(tmp_path)}
     command = [sys.executable, "-c", INSIDE]
-    done = subprocess.run(
-        command, cwd=tmp_path, env=environ, capture_output=True, text=True, check=False
-    )
+    done = subprocess.run(command, cwd=tmp_path, env=environ, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout) == {
         "languages": ["en", "fr", "tw"],
@@ -89,11 +87,6 @@ def test_a_reason_stands_in_three_files_beside_its_words() -> None:
         str(path.relative_to(ROOT))
         for folder in ("daemon", "momo_cli")
         for path in sorted((ROOT / folder).rglob("*"))
-        if path.suffix in {".py", ".html", ".sql"}
-        and "telco_id_mismatch" in path.read_text().lower()
+        if path.suffix in {".py", ".html", ".sql"} and "telco_id_mismatch" in path.read_text().lower()
     ]
-    assert found == [
-        "daemon/core/payments/matching.py",
-        "daemon/core/payments/reviews.py",
-        "daemon/wire.py",
-    ]
+    assert found == ["daemon/core/payments/matching.py", "daemon/core/payments/reviews.py", "daemon/wire.py"]

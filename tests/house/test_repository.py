@@ -28,19 +28,7 @@ REGISTRY = re.compile(
 """Hosts of package registries; the choice of registry is up to the installer."""
 DOCUMENT = re.compile(r"(?<![\w$.{])((?:[\w.-]+/)*[\w-]+\.md)\b|\bdocs/decisions/(\d{4})(?![\w-])")
 """The name of a document, and a decision by its number alone."""
-CODE = {
-    ".py",
-    ".sql",
-    ".toml",
-    ".json",
-    ".js",
-    ".css",
-    ".html",
-    ".sh",
-    ".txt",
-    ".service",
-    ".timer",
-}
+CODE = {".py", ".sql", ".toml", ".json", ".js", ".css", ".html", ".sh", ".txt", ".service", ".timer"}
 EXAMPLES = {"test_guides.py": {"docs/none.md", "x.md"}}
 """Documents that a test makes up."""
 SECTION = re.compile(r"\.md,? (?:section|rule)s? \d|\bissue #?\d|\((?:\w+ )?rules? \d")
@@ -94,9 +82,7 @@ def test_every_document_that_the_code_names_is_in_the_repository() -> None:
     assert found == []
 
 
-@pytest.mark.parametrize(
-    "text", ["rules.md section 4", "(rule 3)", "see issue 12", "as plan.md, rule 6 says"]
-)
+@pytest.mark.parametrize("text", ["rules.md section 4", "(rule 3)", "see issue 12", "as plan.md, rule 6 says"])
 def test_a_place_in_a_paper_is_recognised(text: str) -> None:
     assert SECTION.search(text)
 
@@ -145,9 +131,7 @@ def test_every_requirement_of_the_project_is_pinned() -> None:
     names = {re.split(r"[<>=;! ]", line)[0].lower() for line in wanted}
     assert names <= set(pins(REQUIREMENTS[0]))
     for_tests = project["dependency-groups"]["dev"]
-    assert {re.split(r"[<>=;! ]", line)[0].lower() for line in for_tests} <= set(
-        pins(REQUIREMENTS[1])
-    )
+    assert {re.split(r"[<>=;! ]", line)[0].lower() for line in for_tests} <= set(pins(REQUIREMENTS[1]))
 
 
 def test_make_says_what_each_target_is_for() -> None:
@@ -165,12 +149,7 @@ def test_the_program_names_the_version_of_the_project() -> None:
     ("fails", "leaves", "says"),
     [
         pytest.param("import ensurepip", "", "apt install python3-venv", id="no venv module"),
-        pytest.param(
-            "-m venv",
-            "mkdir -p .venv/bin; touch .venv/bin/python;",
-            "no space left",
-            id="the disk is full",
-        ),
+        pytest.param("-m venv", "mkdir -p .venv/bin; touch .venv/bin/python;", "no space left", id="the disk is full"),
     ],
 )
 def test_a_virtual_environment_that_cannot_be_made_leaves_nothing_behind(
@@ -189,11 +168,7 @@ def test_a_virtual_environment_that_cannot_be_made_leaves_nothing_behind(
     for name in ("requirements/runtime.txt", "pyproject.toml"):
         (tmp_path / name).touch()
     done = subprocess.run(
-        ["make", "demo", f"PYTHON={python}"],
-        check=False,
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
+        ["make", "demo", f"PYTHON={python}"], check=False, cwd=tmp_path, capture_output=True, text=True
     )
     assert done.returncode != 0
     assert says in done.stderr

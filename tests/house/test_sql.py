@@ -69,9 +69,7 @@ def arguments(text: str, begin: int) -> int:
 def is_unique(order: str) -> bool:
     """Return whether the last columns of an order are unique."""
     plain = re.sub(r" (?:DESC|ASC|order)\b", "", order.strip())
-    return plain.rpartition(".")[2].rpartition(" ")[2] == "seq" or any(
-        plain.endswith(columns) for columns in UNIQUE
-    )
+    return plain.rpartition(".")[2].rpartition(" ")[2] == "seq" or any(plain.endswith(columns) for columns in UNIQUE)
 
 
 @each("file", STORE)
@@ -86,12 +84,7 @@ def test_the_store_speaks_what_postgresql_speaks_too(file: str) -> None:
 
 def test_a_limited_list_has_one_order_only() -> None:
     """Rows of one time come in the same order each time, so that no page repeats or omits one."""
-    orders = [
-        (file, order)
-        for file in STORE
-        for text in statements(file)
-        for order in LIMITED.findall(text)
-    ]
+    orders = [(file, order) for file in STORE for text in statements(file) for order in LIMITED.findall(text)]
     orders += [
         (file, order)
         for file in STORE
@@ -156,9 +149,7 @@ def test_a_statement_is_one_text_that_can_be_read(file: str) -> None:
         ast.unparse(part.value)
         for node in ast.walk(tree)
         if isinstance(node, ast.JoinedStr)
-        and any(
-            isinstance(one, ast.Constant) and IS_SQL.search(str(one.value)) for one in node.values
-        )
+        and any(isinstance(one, ast.Constant) and IS_SQL.search(str(one.value)) for one in node.values)
         for part in node.values
         if isinstance(part, ast.FormattedValue)
     }

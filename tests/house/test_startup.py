@@ -18,16 +18,7 @@ NEVER = {
     "daemon.app", "daemon.core", "daemon.flows", "daemon.store",
 }  # fmt: skip
 NOT_FOR_HELP = {"http.client", "rich", "ssl", "email", "csv", "zoneinfo", "momo_cli.socket.client"}
-NOT_FOR_LINES = {
-    "rich",
-    "http",
-    "email",
-    "ssl",
-    "random",
-    "zoneinfo",
-    "parsers",
-    "momo_cli.socket.trace",
-}
+NOT_FOR_LINES = {"rich", "http", "email", "ssl", "random", "zoneinfo", "parsers", "momo_cli.socket.trace"}
 ROOT = Path(__file__).parents[2]
 PROBE = """
 import json, runpy, sys

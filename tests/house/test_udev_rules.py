@@ -84,7 +84,5 @@ def test_udev_itself_accepts_it() -> None:
     version = subprocess.run([udevadm, "--version"], capture_output=True, text=True, check=True)
     if int(version.stdout.split()[0]) < 254:
         pytest.skip("udevadm verify came with systemd 254")
-    done = subprocess.run(
-        [udevadm, "verify", str(FILE)], capture_output=True, text=True, check=False
-    )
+    done = subprocess.run([udevadm, "verify", str(FILE)], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr

@@ -130,9 +130,7 @@ async def test_a_fast_receiver_gets_a_batch_with_one_lease_and_a_slow_one_its_pl
     assert len(posts) == len(set(posts)) == 31
 
 
-async def test_a_place_that_becomes_free_takes_what_was_leased_ahead_for_a_busy_one(
-    tmp_path: Path,
-) -> None:
+async def test_a_place_that_becomes_free_takes_what_was_leased_ahead_for_a_busy_one(tmp_path: Path) -> None:
     shop = await FakeShop.make(tmp_path, Config(webhooks=Webhooks(workers=2)))
     for endpoint_id in ("quick", "other"):
         await add_endpoint(shop, endpoint_id)
@@ -152,9 +150,7 @@ async def test_a_place_that_becomes_free_takes_what_was_leased_ahead_for_a_busy_
 
         await until(have_come)
 
-    async with at_work(
-        DeliverLoop(shop.env, Gated(lambda url: answered(200), []), Log(io.StringIO()))
-    ):
+    async with at_work(DeliverLoop(shop.env, Gated(lambda url: answered(200), []), Log(io.StringIO()))):
         gates["quick"].set()
         gates["other"].set()
         await owe(shop, 1)
@@ -172,9 +168,7 @@ async def test_a_place_that_becomes_free_takes_what_was_leased_ahead_for_a_busy_
 
 
 @pytest.mark.parametrize("others", [1, 3])
-async def test_a_clock_set_forward_during_an_attempt_makes_no_second_one(
-    shop: FakeShop, others: int
-) -> None:
+async def test_a_clock_set_forward_during_an_attempt_makes_no_second_one(shop: FakeShop, others: int) -> None:
     # The answer of the second could overwrite the 2xx of the first.
     await add_endpoint(shop, "e1")
     posts: list[str] = []
@@ -195,9 +189,7 @@ async def test_a_clock_set_forward_during_an_attempt_makes_no_second_one(
     assert len(posts) == len(set(posts)) == 1 + others
 
 
-async def test_what_a_commit_leases_during_a_stop_is_returned(
-    shop: FakeShop, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_what_a_commit_leases_during_a_stop_is_returned(shop: FakeShop, monkeypatch: pytest.MonkeyPatch) -> None:
     begun, go_on = threading.Event(), threading.Event()
     real = Workers.lease
 
@@ -244,8 +236,7 @@ async def test_a_retry_is_made_when_it_is_due_and_not_at_the_next_look(tmp_path:
 
 
 @pytest.mark.parametrize(
-    ("status", "then"),
-    [(503, DeliveryStatus.RETRYING), (404, DeliveryStatus.RETRYING), (410, DeliveryStatus.FAILED)],
+    ("status", "then"), [(503, DeliveryStatus.RETRYING), (404, DeliveryStatus.RETRYING), (410, DeliveryStatus.FAILED)]
 )
 async def test_schedule_jitter_and_exceptions_of_the_settings_are_heeded(
     status: int, then: DeliveryStatus, tmp_path: Path
@@ -291,24 +282,18 @@ async def test_a_hanging_endpoint_takes_only_its_own_places(shop: FakeShop) -> N
     loop = DeliverLoop(shop.env, sender, Log(io.StringIO()))
 
     async def quick_done() -> bool:
-        rows = await shop.rows(
-            Delivery, "deliveries", "endpoint_seq = (SELECT seq FROM endpoints WHERE id = 'quick')"
-        )
+        rows = await shop.rows(Delivery, "deliveries", "endpoint_seq = (SELECT seq FROM endpoints WHERE id = 'quick')")
         return all(row.status is DeliveryStatus.DELIVERED for row in rows)
 
     async with at_work(loop):
         await until(quick_done)
-        rows = await shop.rows(
-            Delivery, "deliveries", "endpoint_seq = (SELECT seq FROM endpoints WHERE id = 'slow')"
-        )
+        rows = await shop.rows(Delivery, "deliveries", "endpoint_seq = (SELECT seq FROM endpoints WHERE id = 'slow')")
         leased = sum(row.leased_until is not None for row in rows)
         assert leased == shop.env.config.webhooks.per_endpoint
         never.set()
 
 
-async def test_the_next_webhook_does_not_wait_for_the_answer_to_the_one_before(
-    shop: FakeShop,
-) -> None:
+async def test_the_next_webhook_does_not_wait_for_the_answer_to_the_one_before(shop: FakeShop) -> None:
     """The next payment comes when the receiver has read a webhook, before it answers; a free place then sends it."""
     await add_endpoint(shop, "e1")
     answers = asyncio.Semaphore(0)
@@ -345,9 +330,7 @@ async def test_a_replay_is_one_line_a_turn_in_the_log(shop: FakeShop) -> None:
     await owe(shop, 5)
     await shop.env.store.write(lambda tx: tx.run("UPDATE deliveries SET bulk = 1"))
     written = io.StringIO()
-    loop = DeliverLoop(
-        shop.env, FakeSender(lambda url: answered(200), []), Log(written, as_json=True)
-    )
+    loop = DeliverLoop(shop.env, FakeSender(lambda url: answered(200), []), Log(written, as_json=True))
     async with at_work(loop):
         await all_delivered(shop)
     lines = [json.loads(line) for line in written.getvalue().splitlines()]
@@ -355,9 +338,7 @@ async def test_a_replay_is_one_line_a_turn_in_the_log(shop: FakeShop) -> None:
     assert sum(line["delivered"] for line in lines) == 5
 
 
-async def test_a_third_endpoint_in_bulk_need_not_wait_until_the_first_two_have_everything(
-    tmp_path: Path,
-) -> None:
+async def test_a_third_endpoint_in_bulk_need_not_wait_until_the_first_two_have_everything(tmp_path: Path) -> None:
     shop = await FakeShop.make(tmp_path, Config(webhooks=Webhooks(workers=4)))  # two in bulk
     for endpoint_id in ("a", "b", "c"):
         await add_endpoint(shop, endpoint_id)
@@ -376,9 +357,7 @@ async def test_a_third_endpoint_in_bulk_need_not_wait_until_the_first_two_have_e
     shop.close()
 
 
-async def test_a_worker_that_changes_to_another_endpoint_sends_what_is_leased_first(
-    tmp_path: Path,
-) -> None:
+async def test_a_worker_that_changes_to_another_endpoint_sends_what_is_leased_first(tmp_path: Path) -> None:
     shop = await FakeShop.make(tmp_path, Config(webhooks=Webhooks(workers=4)))  # two in bulk
     for endpoint_id in ("a", "b", "c"):
         await add_endpoint(shop, endpoint_id)
@@ -399,12 +378,8 @@ async def test_a_worker_that_changes_to_another_endpoint_sends_what_is_leased_fi
     shop.close()
 
 
-@pytest.mark.parametrize(
-    "behind", ["UPDATE deliveries SET bulk = 1", "UPDATE endpoints SET backlog_seq = 999"]
-)
-async def test_the_longest_and_oldest_queues_do_not_keep_all_places(
-    tmp_path: Path, behind: str
-) -> None:
+@pytest.mark.parametrize("behind", ["UPDATE deliveries SET bulk = 1", "UPDATE endpoints SET backlog_seq = 999"])
+async def test_the_longest_and_oldest_queues_do_not_keep_all_places(tmp_path: Path, behind: str) -> None:
     shop = await FakeShop.make(tmp_path, Config(webhooks=Webhooks(workers=4)))  # two for these
     for endpoint_id in ("a", "b", "c", "d"):
         await add_endpoint(shop, endpoint_id)
@@ -481,9 +456,7 @@ async def test_a_stop_while_deliveries_are_leased_sends_and_keeps_none_of_them(
     assert [(row.leased_until, row.attempt_count) for row in rows] == [(None, 0), (None, 0)]
 
 
-async def test_what_was_leased_ahead_does_not_begin_once_its_endpoint_is_paused(
-    shop: FakeShop,
-) -> None:
+async def test_what_was_leased_ahead_does_not_begin_once_its_endpoint_is_paused(shop: FakeShop) -> None:
     await add_endpoint(shop, "e1")
     await owe(shop, 12)
     posts: list[str] = []
@@ -513,25 +486,17 @@ async def test_what_was_leased_ahead_does_not_begin_once_its_endpoint_is_paused(
         await until(idle)
     assert len(posts) == paused_at[0]
     found = await statuses(shop)
-    assert (found.count(DeliveryStatus.DELIVERED), found.count(DeliveryStatus.PENDING)) == (
-        len(posts),
-        12 - len(posts),
-    )
+    assert (found.count(DeliveryStatus.DELIVERED), found.count(DeliveryStatus.PENDING)) == (len(posts), 12 - len(posts))
     begun = await shop.env.store.read(lambda reader: reader.value("SELECT COUNT(*) FROM attempts"))
     assert begun == len(posts)
 
 
-async def test_a_failure_ends_what_was_leased_ahead_and_nothing_else_is_counted(
-    tmp_path: Path,
-) -> None:
+async def test_a_failure_ends_what_was_leased_ahead_and_nothing_else_is_counted(tmp_path: Path) -> None:
     shop = await FakeShop.make(tmp_path, Config(webhooks=Webhooks(per_endpoint=1)))
     await add_endpoint(shop, "e1")
     await owe(shop, 8)
     numbers = iter(range(100))
-    async with running(shop, lambda url: answered(503 if next(numbers) >= 2 else 200)) as (
-        _loop,
-        posts,
-    ):
+    async with running(shop, lambda url: answered(503 if next(numbers) >= 2 else 200)) as (_loop, posts):
 
         async def out() -> bool:
             rows = await shop.rows(Delivery, "deliveries")
@@ -606,26 +571,20 @@ async def test_a_stop_begins_nothing_more_in_bulk(shop: FakeShop) -> None:
     assert (row.status, row.leased_until) == (DeliveryStatus.PENDING, None)
 
 
-async def test_what_did_not_begin_is_due_again_also_when_something_else_cannot_be_written(
-    shop: FakeShop,
-) -> None:
+async def test_what_did_not_begin_is_due_again_also_when_something_else_cannot_be_written(shop: FakeShop) -> None:
     await add_endpoint(shop, "e1")
     await owe(shop, 2)
     poison, good = await outbox.lease(shop)
-    loop = DeliverLoop(shop.env, FakeSender(lambda url: answered(200), []), Log(io.StringIO()))  # fmt: skip
+    loop = DeliverLoop(shop.env, FakeSender(lambda url: answered(200), []), Log(io.StringIO()))
     broken: Any = None
-    loop._ended = [
-        EndedAttempt(poison, broken, outbox.LINK, outbox.POLICY, shop.clock.now_us(), 0.5)
-    ]
+    loop._ended = [EndedAttempt(poison, broken, outbox.LINK, outbox.POLICY, shop.clock.now_us(), 0.5)]
     loop._unsent = [good]
     await loop._write(NO_WORKERS)
     leases = [row.leased_until is None for row in await shop.rows(Delivery, "deliveries")]
     assert leases == [False, True]
 
 
-async def test_deliveries_wait_for_a_file_of_cas_uncounted_and_go_when_it_is_there(
-    tmp_path: Path,
-) -> None:
+async def test_deliveries_wait_for_a_file_of_cas_uncounted_and_go_when_it_is_there(tmp_path: Path) -> None:
     missing = tmp_path / "disk" / "ca.pem"
     with Receiver(tmp_path) as receiver:
         webhooks = Webhooks(ca_file=str(missing), allow_private_hosts=("localhost",))
@@ -638,9 +597,7 @@ async def test_deliveries_wait_for_a_file_of_cas_uncounted_and_go_when_it_is_the
             await owe(shop, 2)
 
             async def waits() -> bool:
-                return {row.waiting for row in await shop.rows(Delivery, "deliveries")} == {
-                    "ca_file"
-                }
+                return {row.waiting for row in await shop.rows(Delivery, "deliveries")} == {"ca_file"}
 
             await until(waits)
             await FaultLoop(shop.env, {}, Log(log)).look()

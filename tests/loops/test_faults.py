@@ -39,14 +39,10 @@ class Recorder:
 
 
 def read_only() -> Unavailable:
-    return Unavailable(
-        "the database cannot be written", cause=FaultCause.DATABASE_READ_ONLY, next_step="mount it"
-    )
+    return Unavailable("the database cannot be written", cause=FaultCause.DATABASE_READ_ONLY, next_step="mount it")
 
 
-async def test_a_fault_is_told_over_every_channel_after_a_minute_and_so_is_its_end(
-    shop: FakeShop,
-) -> None:
+async def test_a_fault_is_told_over_every_channel_after_a_minute_and_so_is_its_end(shop: FakeShop) -> None:
     mail, broken = Recorder(), Recorder(refuses=True)
     loop = FaultLoop(shop.env, {"sms": broken, "email": mail}, Log(io.StringIO()))
     shop.env.store.fault = read_only()
@@ -80,9 +76,7 @@ async def test_a_lost_file_is_copied_once_and_its_copy_is_named(shop: FakeShop) 
 
 
 @pytest.mark.parametrize("again", [False, True], ids=["folder", "file in its place"])
-async def test_a_copy_that_cannot_be_written_does_not_end_the_loop(
-    tmp_path: Path, *, again: bool
-) -> None:
+async def test_a_copy_that_cannot_be_written_does_not_end_the_loop(tmp_path: Path, *, again: bool) -> None:
     folder = tmp_path / "shop"
     shop = await FakeShop.make(folder)
     loop = FaultLoop(shop.env, {}, Log(io.StringIO()))

@@ -56,15 +56,11 @@ class Running:
                 await asyncio.sleep(0.01)
 
     async def stored(self) -> list[str]:
-        return await self.shop.values(
-            "SELECT state FROM messages WHERE source IS NOT NULL ORDER BY seq"
-        )
+        return await self.shop.values("SELECT state FROM messages WHERE source IS NOT NULL ORDER BY seq")
 
 
 @contextlib.asynccontextmanager
-async def running(
-    folder: Path, stick: FakeStick, config: Config | None = None
-) -> AsyncIterator[Running]:
+async def running(folder: Path, stick: FakeStick, config: Config | None = None) -> AsyncIterator[Running]:
     config = config or settings(stick)
     shop = await FakeShop.make(folder, config)
     env = replace(shop.env, clock=SystemClock())
@@ -171,9 +167,7 @@ async def test_stick_that_is_pulled_out_for_a_day_hands_over_all_of_it(tmp_path:
             stick.cut()
             await until(lambda: ran.state == "unreachable")
             [health] = ran.source.conditions()
-            assert [one.id for one in find_problems(health, ran.env.clock.now_us())] == [
-                "modem.port"
-            ]
+            assert [one.id for one in find_problems(health, ran.env.clock.now_us())] == ["modem.port"]
             day = mtn_receipts(40, started=now() + timedelta(seconds=5))
             for one in day:
                 stick.receive(one.sender, one.text, one.sent_at)
@@ -215,9 +209,7 @@ async def test_times_without_zone_are_those_of_the_setting(tmp_path: Path) -> No
         stick.receive("AMA", "no time", at).date = "0000-00-00 00:00:00"
         async with running(tmp_path, stick, settings(stick, timezone="Africa/Lagos")) as ran:
             await until(lambda: not stick.messages)
-            sent = await ran.shop.values(
-                "SELECT sent_at FROM messages WHERE source IS NOT NULL ORDER BY sent_at"
-            )
+            sent = await ran.shop.values("SELECT sent_at FROM messages WHERE source IS NOT NULL ORDER BY sent_at")
             lagos = at - timedelta(hours=1)
             assert sent == [None, int(lagos.timestamp()) * 1_000_000]
 
@@ -245,13 +237,9 @@ async def test_message_with_an_odd_date_or_none_is_stored_without_time_beside_go
         async with running(tmp_path, stick, settings(stick, timezone=timezone)) as ran:
             await until(lambda: not stick.messages)
             assert ran.state == "ready"
-            odd = await ran.shop.values(
-                "SELECT sent_at FROM messages WHERE sender = '+233200000001'"
-            )
+            odd = await ran.shop.values("SELECT sent_at FROM messages WHERE sender = '+233200000001'")
             assert odd == [None] * len(ODD_DATES)
-            good = await ran.shop.values(
-                f"SELECT sent_at IS NOT NULL FROM messages WHERE sender = '{MTN_SENDER}'"
-            )
+            good = await ran.shop.values(f"SELECT sent_at IS NOT NULL FROM messages WHERE sender = '{MTN_SENDER}'")
             assert good == [1, 1]
 
 
@@ -284,13 +272,9 @@ async def test_one_odd_character_does_not_stop_the_stick(tmp_path: Path, box: in
         async with running(tmp_path, stick) as ran:
             await until(lambda: not stick.messages)
             assert ran.state == "ready"
-            bodies = await ran.shop.values(
-                "SELECT body FROM messages WHERE sender = '+233200000001' ORDER BY seq"
-            )
+            bodies = await ran.shop.values("SELECT body FROM messages WHERE sender = '+233200000001' ORDER BY seq")
             assert sorted(bodies) == sorted(ODD_CHARACTERS.values())
-            good = await ran.shop.values(
-                f"SELECT body FROM messages WHERE sender = '{MTN_SENDER}' ORDER BY seq"
-            )
+            good = await ran.shop.values(f"SELECT body FROM messages WHERE sender = '{MTN_SENDER}' ORDER BY seq")
             assert good == [first.text, last.text]
 
 
@@ -336,9 +320,7 @@ async def test_messages_that_the_stick_counts_and_does_not_list_are_told(
             assert len(await ran.stored()) == 2
 
 
-async def test_missing_extra_is_told_with_what_to_type(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_missing_extra_is_told_with_what_to_type(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "huawei_lte_api.Connection", None)
     with FakeStick() as stick:
         async with running(tmp_path, stick) as ran:

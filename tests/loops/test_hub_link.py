@@ -32,9 +32,7 @@ from tests.fakes.waiting import until
 
 
 @contextlib.asynccontextmanager
-async def running(
-    shop: FakeShop, folder: Path, log: io.StringIO | None = None
-) -> AsyncIterator[asyncio.Task[None]]:
+async def running(shop: FakeShop, folder: Path, log: io.StringIO | None = None) -> AsyncIterator[asyncio.Task[None]]:
     """Run the loop of a shop."""
     places = wire.places({"MOMO_HOME": str(folder)}, 0, "/tmp")
     loop = HubLinkLoop(shop.env, places, Log(log or io.StringIO()))
@@ -46,9 +44,7 @@ async def running(
         await asyncio.gather(task, return_exceptions=True)
 
 
-async def test_a_commit_wakes_it_at_a_branch_only(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_commit_wakes_it_at_a_branch_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     shop = await FakeShop.make(tmp_path)
     turns = []
     real = outbound.Requests.next
@@ -98,9 +94,7 @@ class NarrowHub:
                 self.acked = max(self.acked, body["upto"])
                 said = {"acked": self.acked, "commands": [], "want": None, "left": False}
                 text = json.dumps({"data": said | {"pause_ms": 0, "held": False}})
-                writer.write(
-                    f"HTTP/1.1 200 OK\r\nContent-Length: {len(text)}\r\n\r\n{text}".encode()
-                )
+                writer.write(f"HTTP/1.1 200 OK\r\nContent-Length: {len(text)}\r\n\r\n{text}".encode())
         writer.close()
 
 
@@ -138,9 +132,7 @@ async def linked_to(hub: OddHub, branch: FakeBranch) -> AsyncIterator[io.StringI
     """Run the loop of a branch with this hub; it must go on until the end."""
     server = await asyncio.start_server(hub.answer, "127.0.0.1", 0)
     url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
-    await branch.shop.env.store.write(
-        lambda tx: tx.run("UPDATE hub_link SET url = :url", {"url": url})
-    )
+    await branch.shop.env.store.write(lambda tx: tx.run("UPDATE hub_link SET url = :url", {"url": url}))
     log = io.StringIO()
     async with running(branch.shop, branch.folder, log) as task:
         yield log
@@ -273,9 +265,7 @@ async def test_the_log_names_the_wait_that_the_hub_asks_for(tmp_path: Path) -> N
     chain.close()
 
 
-async def test_a_backlog_passes_a_line_that_is_too_narrow_for_a_large_request(
-    tmp_path: Path,
-) -> None:
+async def test_a_backlog_passes_a_line_that_is_too_narrow_for_a_large_request(tmp_path: Path) -> None:
     chain = await Chain.make(tmp_path, "kumasi")
     shop = chain["kumasi"].shop
     hub = NarrowHub(most=24_000)
@@ -350,16 +340,12 @@ async def test_the_pauses_are_short_for_an_hour(tmp_path: Path) -> None:
     chain.close()
 
 
-async def test_a_hub_that_cannot_write_at_its_start_goes_on(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_hub_that_cannot_write_at_its_start_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     chain = await Chain.make(tmp_path, "kumasi")
     branch, store = chain["kumasi"], chain.hub.env.store
     await branch.pay("food")
     await branch.send(*({**one, "kind": f"{one['kind']}_of_99"} for one in await branch.facts()))
-    await store.write(
-        lambda tx: tx.run("UPDATE branch_facts SET kind = REPLACE(kind, '_of_99', '')")
-    )
+    await store.write(lambda tx: tx.run("UPDATE branch_facts SET kind = REPLACE(kind, '_of_99', '')"))
     refused, turns = list[object](), list[float]()
 
     async def refuse(job: object) -> None:

@@ -65,9 +65,10 @@ async def test_a_part_belongs_to_the_sim_that_was_named_before_it(shop: FakeShop
     await until(lambda: len(link.parts) == 2)
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
-    assert await shop.values(
-        "SELECT (SELECT sim_key FROM sims s WHERE s.seq = sim) FROM sms_parts ORDER BY seq"
-    ) == [ICCID, OTHER_ICCID]
+    assert await shop.values("SELECT (SELECT sim_key FROM sims s WHERE s.seq = sim) FROM sms_parts ORDER BY seq") == [
+        ICCID,
+        OTHER_ICCID,
+    ]
 
 
 async def test_parts_that_are_announced_together_share_a_commit(shop: FakeShop) -> None:
@@ -105,9 +106,7 @@ async def test_a_part_waits_only_a_moment_for_one_that_does_not_come(shop: FakeS
     await until(lambda: bool(link.parts))
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
-    assert await shop.values(
-        "SELECT (SELECT sim_key FROM sims s WHERE s.seq = sim) FROM sms_parts"
-    ) == [ICCID]
+    assert await shop.values("SELECT (SELECT sim_key FROM sims s WHERE s.seq = sim) FROM sms_parts") == [ICCID]
 
 
 async def test_on_a_damaged_shop_messages_stay_on_their_sim_until_it_is_sound(
@@ -172,9 +171,7 @@ async def test_message_that_is_kept_or_lost_is_recorded_for_a_notice(shop: FakeS
     await until(lambda: not loop._queue)
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
-    rows = await shop.values(
-        "SELECT data FROM events WHERE type IN ('modem.kept', 'modem.message_lost')"
-    )
+    rows = await shop.values("SELECT data FROM events WHERE type IN ('modem.kept', 'modem.message_lost')")
     assert [json.loads(row)["why"] for row in rows] == ["slot 3 cannot be read", "as text"]
 
 

@@ -35,9 +35,7 @@ class SleepyClock(SystemClock):
 
 
 @contextlib.asynccontextmanager
-async def running(
-    folder: Path, *phones: PhonePort, config: Config = QUICK
-) -> AsyncIterator[tuple[Ports, Env]]:
+async def running(folder: Path, *phones: PhonePort, config: Config = QUICK) -> AsyncIterator[tuple[Ports, Env]]:
     shop = await FakeShop.make(folder, config)
     env = replace(shop.env, clock=SleepyClock())
     ports = Ports(env, Log(io.StringIO()), tuple(str(phone.link) for phone in phones))
@@ -92,9 +90,7 @@ async def test_a_hilink_stick_is_not_ready_and_says_what_to_do(tmp_path: Path) -
             assert str(ports.states()[0].detail) == (
                 "this stick does not pass its messages to the computer: its firmware says HiLink"
             )
-            assert str(ports.states()[0].next_step).startswith(
-                "momo setup --hilink http://192.168.8.1"
-            )
+            assert str(ports.states()[0].next_step).startswith("momo setup --hilink http://192.168.8.1")
 
 
 async def test_a_phone_that_hangs_for_good_is_told(tmp_path: Path) -> None:
@@ -128,9 +124,7 @@ async def journal_has(env: Env, kinds: tuple[str, ...], *wanted: str) -> None:
             await asyncio.sleep(0.05)
 
 
-async def test_the_journal_says_once_that_a_phone_hangs_and_once_that_it_answers_again(
-    tmp_path: Path,
-) -> None:
+async def test_the_journal_says_once_that_a_phone_hangs_and_once_that_it_answers_again(tmp_path: Path) -> None:
     kinds = ("modem.hung", "modem.answers")
     with PhonePort(Phone(), link=tmp_path / "phone") as phone:
         async with running(tmp_path, phone) as (ports, env):
@@ -148,9 +142,7 @@ async def test_the_journal_says_once_that_a_phone_hangs_and_once_that_it_answers
             assert await journal_of(env, *kinds) == ["modem.hung", "modem.answers"]
 
 
-async def test_the_journal_says_that_a_storage_is_nearly_full_and_that_it_has_room_again(
-    tmp_path: Path,
-) -> None:
+async def test_the_journal_says_that_a_storage_is_nearly_full_and_that_it_has_room_again(tmp_path: Path) -> None:
     made = Phone(storages={"SM": 10})
     made.preload([f"0791332304000090040B913332445566F70000621010101010000{n}61" for n in range(9)])
     kept = replace(QUICK, modems=replace(QUICK.modems, delete=False))
@@ -167,10 +159,7 @@ async def test_the_journal_says_that_a_storage_is_nearly_full_and_that_it_has_ro
 async def test_two_phones_that_change_places_keep_their_sims(tmp_path: Path) -> None:
     first = Phone(Identity(imei="356938035643809", iccid="8923301000000000012"))
     second = Phone(Identity(imei="004401000000014", iccid="8923301000000000019"))
-    with (
-        PhonePort(first, link=tmp_path / "a") as a,
-        PhonePort(second, link=tmp_path / "b") as b,
-    ):
+    with PhonePort(first, link=tmp_path / "a") as a, PhonePort(second, link=tmp_path / "b") as b:
         async with running(tmp_path, a, b) as (ports, env):
             await until(lambda: all_are(ports, "ready"))
             await until(lambda: all(port.device_id for port in ports.states()))

@@ -56,9 +56,7 @@ class Watched:
 
 
 @contextlib.asynccontextmanager
-async def watching(
-    folder: Path, family: Family = GENERIC, *, ready: bool = True
-) -> AsyncIterator[Watched]:
+async def watching(folder: Path, family: Family = GENERIC, *, ready: bool = True) -> AsyncIterator[Watched]:
     shop = await FakeShop.make(folder, QUICK)
     with PhonePort(Phone(family=family), link=folder / "phone") as phone:
         watched = Watched(phone, shop)
@@ -73,9 +71,7 @@ async def watching(
             shop.close()
 
 
-async def test_a_storm_of_unknown_lines_is_logged_once_and_messages_come_through(
-    tmp_path: Path,
-) -> None:
+async def test_a_storm_of_unknown_lines_is_logged_once_and_messages_come_through(tmp_path: Path) -> None:
     strange = replace(GENERIC, noises=(STRANGE,))
     async with watching(tmp_path, strange) as watched:
         watched.phone.fault(storm_ms=1, noise=STRANGE, noise_inside=True)
@@ -107,9 +103,7 @@ async def test_an_error_that_nobody_knows_is_logged_once_and_tried_again(
         assert watched.logged(error) == 1
 
 
-async def test_an_unknown_error_at_the_start_does_not_keep_a_phone_from_being_read(
-    tmp_path: Path,
-) -> None:
+async def test_an_unknown_error_at_the_start_does_not_keep_a_phone_from_being_read(tmp_path: Path) -> None:
     async with watching(tmp_path, ready=False) as watched:
         watched.phone.fault(error_count=3, error_on="+C", error_line="+CME ERROR: 4711")
         await until(watched.ready)

@@ -151,8 +151,7 @@ async def test_with_one_try_left_no_stored_pin_is_typed(bench: Bench) -> None:
     assert "only 1" in str(state.detail)
     await bench.shop.env.store.write(
         lambda tx: tx.run(
-            "INSERT INTO sim_pins (owner, sealed, stored_at) VALUES (:owner, 'x', 1)",
-            {"owner": LOCKED.iccid},
+            "INSERT INTO sim_pins (owner, sealed, stored_at) VALUES (:owner, 'x', 1)", {"owner": LOCKED.iccid}
         )
     )
     await asyncio.sleep(0.3)

@@ -115,9 +115,7 @@ async def test_every_way_of_saving_is_noticed_again_and_again(
 
 
 async def test_what_needs_a_start_is_named_and_stays_as_it_was(watched: Watched) -> None:
-    watched.replace(
-        '[transactions]\nlate_policy = "review"\n[webhooks]\nworkers = 3\n[[sources]]\nkind = "modem"\n'
-    )
+    watched.replace('[transactions]\nlate_policy = "review"\n[webhooks]\nworkers = 3\n[[sources]]\nkind = "modem"\n')
     await watched.policy("review")
     assert watched.env.settings.waiting == ("webhooks.workers", "sources")
     assert watched.env.config.webhooks.workers == 10
@@ -133,9 +131,7 @@ async def test_what_needs_a_start_is_named_and_stays_as_it_was(watched: Watched)
         ("[transaction]\n", "line 1: unknown section transaction"),
     ],
 )
-async def test_a_broken_file_changes_nothing_and_is_named_with_its_line(
-    watched: Watched, text: str, why: str
-) -> None:
+async def test_a_broken_file_changes_nothing_and_is_named_with_its_line(watched: Watched, text: str, why: str) -> None:
     watched.replace(late("review"))
     await watched.policy("review")
     before, told = watched.env.config, watched.log.getvalue().count("settings.broken")
@@ -195,9 +191,7 @@ async def test_the_owner_is_notified_of_a_file_that_stays_broken_and_of_its_end(
     await told(["settings.broken"])
     await notices.gather(watched.env, 0, [])
     shown = await watched.shop.values("SELECT text FROM notices")
-    assert shown == [
-        f"The settings cannot be used, so momo goes on with those before: {watched.env.settings.problem}."
-    ]
+    assert shown == [f"The settings cannot be used, so momo goes on with those before: {watched.env.settings.problem}."]
     watched.replace(late("review"))
     await told(["settings.broken", "settings.mended"])
 
@@ -238,9 +232,7 @@ def _has(own: OwnWordings, name: str) -> bool:
     return [file.name for file in own.files] == [name]
 
 
-async def test_a_folder_that_cannot_be_made_is_logged_once(
-    watched: Watched, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_folder_that_cannot_be_made_is_logged_once(watched: Watched, monkeypatch: pytest.MonkeyPatch) -> None:
     shutil.rmtree(watched.folder)
     await until(watched.folder.is_dir)
     monkeypatch.setattr(watched_files, "LOOK_S", 0.02)
@@ -319,9 +311,7 @@ def test_a_used_up_limit_of_the_kernel_is_told_and_ends_nothing(tmp_path: Path, 
     assert (done.returncode, bool(done.stdout.strip())) == (0, True), done.stderr
 
 
-def test_a_watch_that_was_closed_starts_no_thread_that_would_keep_the_daemon_from_ending(
-    tmp_path: Path,
-) -> None:
+def test_a_watch_that_was_closed_starts_no_thread_that_would_keep_the_daemon_from_ending(tmp_path: Path) -> None:
     watch = watched_files.FolderWatch(lambda _: True, lambda: None)
     before = threading.active_count()
     watch.close()

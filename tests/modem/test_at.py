@@ -161,16 +161,13 @@ def test_read_header_gives_status_and_length(line: str, header: Header | None) -
     assert at.cmgr_header(line) == header
 
 
-@pytest.mark.parametrize(
-    ("line", "length"), [("+CMT: ,25", 25), ("+CMT:25", 25), ("+CDS: 30", 30), ("+CMT: x", None)]
-)
+@pytest.mark.parametrize(("line", "length"), [("+CMT: ,25", 25), ("+CMT:25", 25), ("+CDS: 30", 30), ("+CMT: x", None)])
 def test_header_of_a_message_in_no_slot_gives_its_length(line: str, length: int | None) -> None:
     assert at.unsolicited_header(line) == (None if length is None else Header(-1, 0, length))
 
 
 @pytest.mark.parametrize(
-    ("length", "pdu", "whole"),
-    [(2, "0111AABB", True), (2, "0111AA", False), (2, "00AABB", True), (0, "00", True)],
+    ("length", "pdu", "whole"), [(2, "0111AABB", True), (2, "0111AA", False), (2, "00AABB", True), (0, "00", True)]
 )
 def test_length_counts_the_octets_after_the_smsc(length: int, pdu: str, whole: bool) -> None:
     assert at.fits(length, pdu) is whole
@@ -204,10 +201,7 @@ def test_pdu_is_whole_octets_in_hex(line: str, hexadecimal: bool) -> None:
 @pytest.mark.parametrize(
     ("line", "fills"),
     [
-        (
-            '+CPMS: "SM",1,30,"ME",0,23,"SM",1,30',
-            [Fill("SM", 1, 30), Fill("ME", 0, 23), Fill("SM", 1, 30)],
-        ),
+        ('+CPMS: "SM",1,30,"ME",0,23,"SM",1,30', [Fill("SM", 1, 30), Fill("ME", 0, 23), Fill("SM", 1, 30)]),
         ("+CPMS: 0,23,0,23,2,50", [Fill("", 0, 23), Fill("", 0, 23), Fill("", 2, 50)]),
         ("+CPMS: 14,50", [Fill("", 14, 50)]),
         ("+CPMS: ", []),
@@ -222,25 +216,19 @@ def test_fills_come_with_or_without_names(line: str, fills: list[Fill]) -> None:
 @pytest.mark.parametrize(
     ("line", "choices"),
     [
-        (
-            '+CPMS: ("SM","ME"),("SM","ME"),("SM","ME")',
-            [["SM", "ME"], ["SM", "ME"], ["SM", "ME"]],
-        ),
+        ('+CPMS: ("SM","ME"),("SM","ME"),("SM","ME")', [["SM", "ME"], ["SM", "ME"], ["SM", "ME"]]),
         ('+CPMS: (("SM","BM","SR"),("SM"))', [["SM", "BM", "SR"], ["SM"]]),
         ('+CPMS: "SM","SM","SM"', [["SM"], ["SM"], ["SM"]]),
         ('+CPMS: (ME", "SR"), ("ME")', [["ME", "SR"], ["ME"]]),
         ("+CPMS: ", []),
     ],
 )
-def test_choices_of_storages_are_read_however_bracketed(
-    line: str, choices: list[list[str]]
-) -> None:
+def test_choices_of_storages_are_read_however_bracketed(line: str, choices: list[list[str]]) -> None:
     assert at.cpms_choices(line) == choices
 
 
 @pytest.mark.parametrize(
-    ("line", "signal"),
-    [("+CSQ: 20,99", 20), ("+CSQ:0,0", 0), ("+CSQ: 99,99", None), ("+CSQ: 112,99", None)],
+    ("line", "signal"), [("+CSQ: 20,99", 20), ("+CSQ:0,0", 0), ("+CSQ: 99,99", None), ("+CSQ: 112,99", None)]
 )
 def test_signal_is_0_to_31_or_unknown(line: str, signal: int | None) -> None:
     assert at.csq_signal(line) == signal
@@ -291,9 +279,7 @@ def test_imei_is_14_to_17_digits_however_dressed(line: str, imei: str | None) ->
     assert at.imei_of(line) == imei
 
 
-@pytest.mark.parametrize(
-    ("line", "imsi"), [("620010000000001", "620010000000001"), ("+CIMI: 62001000000000", None)]
-)
+@pytest.mark.parametrize(("line", "imsi"), [("620010000000001", "620010000000001"), ("+CIMI: 62001000000000", None)])
 def test_imsi_is_14_or_15_digits(line: str, imsi: str | None) -> None:
     assert at.imsi_of(line) == (imsi or line[7:])
 
@@ -318,13 +304,7 @@ def test_iccid_begins_with_89_whichever_way_round_it_comes(line: str, iccid: str
 
 
 @pytest.mark.parametrize(
-    ("line", "text"),
-    [
-        ('+CGMI: "huawei"', "huawei"),
-        ("E173", "E173"),
-        ("^X: a:b", "a:b"),
-        ("rev: 1.0", "rev: 1.0"),
-    ],
+    ("line", "text"), [('+CGMI: "huawei"', "huawei"), ("E173", "E173"), ("^X: a:b", "a:b"), ("rev: 1.0", "rev: 1.0")]
 )
 def test_bare_answer_has_no_name_and_no_quotes(line: str, text: str) -> None:
     assert at.answer_value(line) == text
@@ -332,12 +312,7 @@ def test_bare_answer_has_no_name_and_no_quotes(line: str, text: str) -> None:
 
 @pytest.mark.parametrize(
     ("line", "fields"),
-    [
-        ("+X: ", [""]),
-        ("+X: 1,,3", ["1", "", "3"]),
-        ('+X: "a,b" , c ,"', ["a,b", "c", ""]),
-        ("+X: 1,", ["1", ""]),
-    ],
+    [("+X: ", [""]), ("+X: 1,,3", ["1", "", "3"]), ('+X: "a,b" , c ,"', ["a,b", "c", ""]), ("+X: 1,", ["1", ""])],
 )
 def test_fields_stand_between_commas_outside_quotes(line: str, fields: list[str]) -> None:
     assert at.fields(line) == fields
@@ -375,7 +350,7 @@ def test_fields_stand_between_commas_outside_quotes(line: str, fields: list[str]
         ("+XYZZY: 1", UnsolicitedKind.UNKNOWN),
         ("\xff\xfe", UnsolicitedKind.UNKNOWN),
     ],
-)  # fmt: skip
+)
 def test_lines_nobody_asked_for_are_told_apart(line: str, kind: UnsolicitedKind) -> None:
     assert at.unsolicited_kind(line) is kind
 

@@ -19,9 +19,7 @@ class Machine:
         (self.dev / "serial" / "by-id").mkdir(parents=True)
         (self.sys / "class" / "tty").mkdir(parents=True)
 
-    def plug(
-        self, tty: str, usb: str, bus: str, interface: int, kind: str = "ff/ff/ff", alias: str = ""
-    ) -> None:
+    def plug(self, tty: str, usb: str, bus: str, interface: int, kind: str = "ff/ff/ff", alias: str = "") -> None:
         vendor, product = usb.split(":")
         device = self.sys / "devices" / bus
         place = device / f"{bus}:1.{interface}"
@@ -79,9 +77,7 @@ def test_a_huawei_stick_is_known_by_its_protocol_not_by_its_number(machine: Mach
         ("0af0:7501", [0, 1], 0),
     ],
 )
-def test_the_command_port_is_chosen_by_make(
-    machine: Machine, usb: str, interfaces: list[int], chosen: int
-) -> None:
+def test_the_command_port_is_chosen_by_make(machine: Machine, usb: str, interfaces: list[int], chosen: int) -> None:
     for number in interfaces:
         machine.plug(f"ttyUSB{number}", usb, "1-1", number)
     assert machine.finder().find() == [str(machine.dev / f"ttyUSB{chosen}")]

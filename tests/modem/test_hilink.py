@@ -13,15 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from requests import Response
 
-from daemon.modem.hilink import (
-    HiLinkError,
-    Stick,
-    StickFault,
-    _fault_of,
-    _listed,
-    _message,
-    readable,
-)
+from daemon.modem.hilink import HiLinkError, Stick, StickFault, _fault_of, _listed, _message, readable
 from daemon.runtime.system import SystemClock
 from tests.fakes.hilink_stick import (
     B_WITH_PASSWORD,
@@ -188,9 +180,7 @@ async def test_answer_that_drips_ends_with_the_time_limit() -> None:
 
 
 async def test_another_device_at_that_address_is_told() -> None:
-    with FakeStick(
-        Firmware("router", token="none", refused=frozenset({"device/information"}))
-    ) as fake:
+    with FakeStick(Firmware("router", token="none", refused=frozenset({"device/information"}))) as fake:
         with pytest.raises(HiLinkError) as caught:
             await client(fake).connect(None)
         assert caught.value.fault is StickFault.REFUSED

@@ -32,9 +32,7 @@ class Daemon:
         self.happened: list[Event] = []
         self.news = asyncio.Event()
         session = Session(settings, CLOCK.monotonic())
-        self.link = Link(
-            open_port(str(path)), session, clock=CLOCK.monotonic, on_events=self._on_events
-        )
+        self.link = Link(open_port(str(path)), session, clock=CLOCK.monotonic, on_events=self._on_events)
         self.link.start()
 
     def _on_events(self, events: list[Event]) -> None:

@@ -160,13 +160,9 @@ def test_missing_port_says_to_plug_in(tmp_path: Path) -> None:
     assert (
         str(error)
         == error.message
-        == (
-            f"{tmp_path}/ttyUSB7 is not there: the modem is not plugged in, or it has another name now"
-        )
+        == (f"{tmp_path}/ttyUSB7 is not there: the modem is not plugged in, or it has another name now")
     )
-    assert error.next_step == (
-        "Plug it in and wait 30 seconds; `ls /dev/serial/by-id` shows the names."
-    )
+    assert error.next_step == ("Plug it in and wait 30 seconds; `ls /dev/serial/by-id` shows the names.")
 
 
 @pytest.mark.parametrize("kind", ["file", "folder", "pipe"])
@@ -184,10 +180,7 @@ def test_something_else_than_a_tty_is_not_opened(tmp_path: Path, kind: str) -> N
 
 def test_device_that_is_no_tty_is_told_apart() -> None:
     error = refused("/dev/null")
-    assert (error.kind, error.message) == (
-        PortTrouble.NOT_A_TTY,
-        "/dev/null is not a serial port",
-    )
+    assert (error.kind, error.message) == (PortTrouble.NOT_A_TTY, "/dev/null is not a serial port")
 
 
 def test_busy_port_names_the_program_that_holds_it(line: Line) -> None:
@@ -198,9 +191,7 @@ def test_busy_port_names_the_program_that_holds_it(line: Line) -> None:
         "print('held', flush=True)\n"
         "sys.stdin.read()\n"
     )
-    with subprocess.Popen(
-        [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE
-    ) as other:
+    with subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
         assert other.stdout is not None
         assert other.stdin is not None
         assert other.stdout.readline() == b"held\n"
@@ -274,9 +265,7 @@ def test_port_of_somebody_else_says_which_group(line: Line) -> None:
         check=True,
         cwd=Path(__file__).parents[2],
     )
-    assert done.stdout == (
-        "permission Type `sudo usermod -aG dialout $USER`, then log out and in again.\n"
-    )
+    assert done.stdout == ("permission Type `sudo usermod -aG dialout $USER`, then log out and in again.\n")
 
 
 # --- programs that hold the port -------------------------------------------------------------
@@ -334,35 +323,22 @@ STOP_MANAGER = (
 @pytest.mark.parametrize(
     ("found", "manager", "said"),
     [
-        (
-            [locks.Holder(9, "ModemManager")],
-            None,
-            ("/dev/ttyUSB0 is in use, by ModemManager", STOP_MANAGER),
-        ),
+        ([locks.Holder(9, "ModemManager")], None, ("/dev/ttyUSB0 is in use, by ModemManager", STOP_MANAGER)),
         ([], 9, ("/dev/ttyUSB0 is in use, probably by ModemManager", STOP_MANAGER)),
         (
             [],
             None,
-            (
-                "/dev/ttyUSB0 is in use by another user's program",
-                "`sudo fuser -v /dev/ttyUSB0` shows which; stop it.",
-            ),
+            ("/dev/ttyUSB0 is in use by another user's program", "`sudo fuser -v /dev/ttyUSB0` shows which; stop it."),
         ),
         (
             [locks.Holder(7, "minicom"), locks.Holder(8, "")],
             9,
-            (
-                "/dev/ttyUSB0 is in use by minicom (PID 7) and a program (PID 8)",
-                "Stop it: `kill 7`.",
-            ),
+            ("/dev/ttyUSB0 is in use by minicom (PID 7) and a program (PID 8)", "Stop it: `kill 7`."),
         ),
     ],
 )
 def test_busy_port_says_how_to_release_it(
-    monkeypatch: pytest.MonkeyPatch,
-    found: list[locks.Holder],
-    manager: int | None,
-    said: tuple[str, str],
+    monkeypatch: pytest.MonkeyPatch, found: list[locks.Holder], manager: int | None, said: tuple[str, str]
 ) -> None:
     monkeypatch.setattr(door, "holders", lambda _: found)
     monkeypatch.setattr(door, "running", lambda _: manager)

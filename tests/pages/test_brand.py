@@ -23,10 +23,7 @@ def parsed(colour: str) -> Colour:
 def test_any_colour_becomes_one_that_can_be_read_in_light_and_dark(level: int, hue: Colour) -> None:
     style = colour_style("#{:02x}{:02x}{:02x}".format(*(part * level for part in hue)))
     light, dark = (dict(re.findall(r"--(\w+):(#\w+)", part)) for part in style.split("@media"))
-    for main, tint, ground in (
-        (light["main"], light["tint"], "#f1f4f2"),
-        (dark["main"], dark["tint"], "#111815"),
-    ):
+    for main, tint, ground in ((light["main"], light["tint"], "#f1f4f2"), (dark["main"], dark["tint"], "#111815")):
         assert contrast(parsed(main), parsed(ground)) >= CONTRAST_MIN
         assert contrast(parsed(main), parsed(tint)) >= CONTRAST_MIN
     assert contrast(parsed(light["main"]), (255, 255, 255)) >= CONTRAST_MIN

@@ -23,12 +23,7 @@ from tests.fakes.orders import EXTRA, HEADLINES, STATES, Orders
 pytestmark = needs_browser
 AT_LAST_MS = 30_000
 """A limit so that a test ends. A test of an immediate change stops the clock of the browser window."""
-SLOW_PHONE = {
-    "offline": False,
-    "latency": 400,
-    "downloadThroughput": 6250,
-    "uploadThroughput": 2500,
-}
+SLOW_PHONE = {"offline": False, "latency": 400, "downloadThroughput": 6250, "uploadThroughput": 2500}
 """A phone on GPRS: 400 ms there and back, 50 kbit/s down and 20 up."""
 IPHONE = (
     "Mozilla/5.0 (iPhone; CPU iPhone OS 17_0 like Mac OS X) AppleWebKit/605.1.15 "
@@ -58,10 +53,7 @@ def clean(visit: Visit) -> bool:
 async def violations(visit: Visit) -> list[str]:
     """Return the violations that axe finds, by rule."""
     results = (await Axe().run(visit.page)).response
-    return [
-        f"{found['id']}: {[node['html'][:120] for node in found['nodes']]}"
-        for found in results["violations"]
-    ]
+    return [f"{found['id']}: {[node['html'][:120] for node in found['nodes']]}" for found in results["violations"]]
 
 
 async def seen(visit: Visit, text: str) -> None:
@@ -130,14 +122,10 @@ async def next_news(visit: Visit) -> asyncio.Future[Any]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("state", STATES)
-async def test_every_state_is_readable_for_everybody(
-    tmp_path: Path, browser: Browser, state: str
-) -> None:
+async def test_every_state_is_readable_for_everybody(tmp_path: Path, browser: Browser, state: str) -> None:
     config = Config(pages=Pages(languages=("en", "fr"), contact="Ama, 024 412 4567"))
     async with running(tmp_path, config) as api:
-        order = await Orders(api.shop).make(
-            state, redirect_url="https://shop.example/x", **EXTRA.get(state, {})
-        )
+        order = await Orders(api.shop).make(state, redirect_url="https://shop.example/x", **EXTRA.get(state, {}))
         for width, scheme, script in WINDOWS:
             options: dict[str, Any] = {"java_script_enabled": script, "color_scheme": scheme}
             async with visiting(browser, api.base_url, width=width, **options) as visit:
@@ -152,9 +140,7 @@ async def test_every_state_is_readable_for_everybody(
 
 
 @pytest.mark.slow
-async def test_the_largest_amount_and_the_longest_words_fit_a_small_phone(
-    api: FakeApi, browser: Browser
-) -> None:
+async def test_the_largest_amount_and_the_longest_words_fit_a_small_phone(api: FakeApi, browser: Browser) -> None:
     order = await api.shop.request(100_000_000, description="W" * 500, customer_name="m" * 200)
     for width in (320, 360):
         async with visiting(browser, api.base_url, width=width) as visit:
@@ -189,9 +175,7 @@ async def test_amount_number_and_code_are_on_the_first_screen_of_a_phone(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("colour", ["#7a1f5c", "#ffee00", "#ffffff", "#000000", "#3366ff"])
-async def test_every_colour_of_a_shop_can_be_read(
-    tmp_path: Path, browser: Browser, colour: str
-) -> None:
+async def test_every_colour_of_a_shop_can_be_read(tmp_path: Path, browser: Browser, colour: str) -> None:
     config = Config(pages=Pages(colour=colour, logo=str(make_logo(tmp_path))))
     async with running(tmp_path, config) as api:
         orders = Orders(api.shop)
@@ -207,9 +191,7 @@ async def test_every_colour_of_a_shop_can_be_read(
 
 
 @pytest.mark.slow
-async def test_without_javascript_the_page_catches_up_by_itself(
-    api: FakeApi, browser: Browser
-) -> None:
+async def test_without_javascript_the_page_catches_up_by_itself(api: FakeApi, browser: Browser) -> None:
     orders = Orders(api.shop)
     order = await orders.make("waiting")
     async with visiting(browser, api.base_url, java_script_enabled=False) as visit:
@@ -223,9 +205,7 @@ async def test_without_javascript_the_page_catches_up_by_itself(
 
 
 @pytest.mark.slow
-async def test_a_customer_without_javascript_says_that_they_have_paid(
-    api: FakeApi, browser: Browser
-) -> None:
+async def test_a_customer_without_javascript_says_that_they_have_paid(api: FakeApi, browser: Browser) -> None:
     order = await Orders(api.shop).make("waiting")
     async with visiting(browser, api.base_url, java_script_enabled=False) as visit:
         await visit.page.goto(f"/pay/{order.public_slug}")
@@ -284,17 +264,11 @@ async def test_what_a_screen_reader_says(api: FakeApi, browser: Browser) -> None
 @pytest.mark.parametrize("secure", [True, False])
 async def test_copying_copies_exactly_that(api: FakeApi, browser: Browser, secure: bool) -> None:
     order = await Orders(api.shop).make("waiting")
-    wanted = {
-        "Copy the number": "0244124567",
-        "Copy the amount": "25.00",
-        "Copy the reference": order.svc_code,
-    }
+    wanted = {"Copy the number": "0244124567", "Copy the amount": "25.00", "Copy the reference": order.svc_code}
     async with visiting(browser, api.base_url) as visit:
         await visit.context.grant_permissions(["clipboard-read", "clipboard-write"])
         if not secure:  # as on http in the shop's own network
-            await visit.context.add_init_script(
-                "Object.defineProperty(window, 'isSecureContext', {value: false})"
-            )
+            await visit.context.add_init_script("Object.defineProperty(window, 'isSecureContext', {value: false})")
         await visit.page.goto(f"/pay/{order.public_slug}")
         for name, text in wanted.items():
             button = visit.page.get_by_role("button", name=name).last
@@ -339,17 +313,13 @@ async def test_coming_back_from_the_dialler_asks_at_once(api: FakeApi, browser: 
     async with visiting(browser, api.base_url) as visit:
         await stop_the_clock(visit)
         await visit.page.goto(f"/pay/{order.public_slug}")
-        async with visit.page.expect_response(
-            lambda answer: answer.url.endswith("/status")
-        ) as asked:
+        async with visit.page.expect_response(lambda answer: answer.url.endswith("/status")) as asked:
             await visit.page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
         assert (await asked.value).status == 304
 
 
 @pytest.mark.slow
-async def test_a_phone_without_internet_is_told_that_dialling_works(
-    api: FakeApi, browser: Browser
-) -> None:
+async def test_a_phone_without_internet_is_told_that_dialling_works(api: FakeApi, browser: Browser) -> None:
     order = await Orders(api.shop).make("waiting")
     async with visiting(browser, api.base_url) as visit:
         await stop_the_clock(visit)
@@ -367,9 +337,7 @@ async def test_an_open_page_counts_down_and_expires(api: FakeApi, browser: Brows
     order = await Orders(api.shop).make("waiting")
     soon = api.shop.clock.now_us() + 582_000_000
     await api.shop.env.store.write(
-        lambda tx: tx.run(
-            "UPDATE transactions SET expires_at = :at WHERE id = :id", {"at": soon, "id": order.id}
-        )
+        lambda tx: tx.run("UPDATE transactions SET expires_at = :at WHERE id = :id", {"at": soon, "id": order.id})
     )
     async with visiting(browser, api.base_url) as visit:
         await stop_the_clock(visit)
@@ -380,9 +348,7 @@ async def test_an_open_page_counts_down_and_expires(api: FakeApi, browser: Brows
         await visit.page.clock.run_for(2000)
         assert await left.inner_text() == "9:40 left."
         api.shop.clock.advance(583)
-        await api.shop.env.store.write(
-            lambda tx: journal.add(tx, type="test.tick", mode=Mode.LIVE, at=soon)
-        )
+        await api.shop.env.store.write(lambda tx: journal.add(tx, type="test.tick", mode=Mode.LIVE, at=soon))
         await seen(visit, "This reference has expired")
 
 
@@ -390,10 +356,7 @@ async def test_an_open_page_counts_down_and_expires(api: FakeApi, browser: Brows
 async def test_two_windows_show_the_same(api: FakeApi, browser: Browser) -> None:
     orders = Orders(api.shop)
     order = await orders.make("waiting")
-    async with (
-        visiting(browser, api.base_url) as phone,
-        visiting(browser, api.base_url, width=1280) as desk,
-    ):
+    async with visiting(browser, api.base_url) as phone, visiting(browser, api.base_url, width=1280) as desk:
         for visit in (phone, desk):
             async with visit.page.expect_response(lambda answer: answer.url.endswith("/events")):
                 await visit.page.goto(f"/pay/{order.public_slug}")
@@ -402,9 +365,7 @@ async def test_two_windows_show_the_same(api: FakeApi, browser: Browser) -> None
 
 
 @pytest.mark.slow
-async def test_typing_is_not_lost_when_something_else_changes(
-    api: FakeApi, browser: Browser
-) -> None:
+async def test_typing_is_not_lost_when_something_else_changes(api: FakeApi, browser: Browser) -> None:
     orders = Orders(api.shop)
     order = await orders.make("waiting")
     async with visiting(browser, api.base_url) as visit:
@@ -415,9 +376,7 @@ async def test_typing_is_not_lost_when_something_else_changes(
         told = await next_news(visit)
         await api.shop.env.store.write(lambda tx: tx.run("UPDATE devices SET present = 0"))
         api.shop.clock.advance(121)
-        await api.shop.env.store.write(
-            lambda tx: journal.add(tx, type="test.tick", mode=Mode.LIVE, at=1)
-        )
+        await api.shop.env.store.write(lambda tx: journal.add(tx, type="test.tick", mode=Mode.LIVE, at=1))
         await told
         assert await field.input_value() == "9321"
         await orders.pay(order)
@@ -438,9 +397,7 @@ async def test_a_paid_customer_goes_back_to_a_shop_that_was_named(
                 await visit.page.goto(f"/pay/{order.public_slug}")
             await orders.pay(order)
             await seen(visit, "Paid. Thank you!")
-            assert (
-                "You return to shop.example" in await visit.page.locator("#returning").inner_text()
-            )
+            assert "You return to shop.example" in await visit.page.locator("#returning").inner_text()
             if stays:
                 await visit.page.get_by_role("button", name="Stay here").click()
             await visit.page.clock.run_for(4000)
@@ -469,12 +426,8 @@ async def test_a_receipt_that_is_opened_again_stays(tmp_path: Path, browser: Bro
 
 
 @pytest.mark.slow
-async def test_a_receipt_prints_without_what_cannot_be_pressed(
-    api: FakeApi, browser: Browser
-) -> None:
-    order = await Orders(api.shop).make(
-        "paid", redirect_url="https://shop.example/x", client_reference="INV-77"
-    )
+async def test_a_receipt_prints_without_what_cannot_be_pressed(api: FakeApi, browser: Browser) -> None:
+    order = await Orders(api.shop).make("paid", redirect_url="https://shop.example/x", client_reference="INV-77")
     async with visiting(browser, api.base_url) as visit:
         await visit.page.goto(f"/pay/{order.public_slug}")
         await visit.page.emulate_media(media="print")
@@ -490,9 +443,7 @@ async def test_a_receipt_prints_without_what_cannot_be_pressed(
 
 @pytest.mark.slow
 async def test_evil_words_do_nothing(api: FakeApi, browser: Browser) -> None:
-    await api.shop.env.store.write(
-        lambda tx: tx.run("UPDATE shop SET name = :name", {"name": EVIL})
-    )
+    await api.shop.env.store.write(lambda tx: tx.run("UPDATE shop SET name = :name", {"name": EVIL}))
     orders = Orders(api.shop)
     order = await orders.make("waiting", description=EVIL, customer_name=EVIL)
     async with visiting(browser, api.base_url) as visit:
@@ -523,9 +474,7 @@ async def test_a_script_that_is_not_ours_does_not_run(api: FakeApi, browser: Bro
 
 
 @pytest.mark.slow
-async def test_first_paint_on_a_slow_phone_takes_less_than_three_seconds(
-    api: FakeApi, browser: Browser
-) -> None:
+async def test_first_paint_on_a_slow_phone_takes_less_than_three_seconds(api: FakeApi, browser: Browser) -> None:
     order = await Orders(api.shop).make("waiting")
     async with visiting(browser, api.base_url) as visit:
         devtools = await visit.context.new_cdp_session(visit.page)

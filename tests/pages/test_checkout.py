@@ -48,9 +48,7 @@ async def test_every_state_has_its_page(api: FakeApi, state: str) -> None:
     assert answer.status_code == 200
     assert headline(answer) == HEADLINES[state]
     assert ("after the time was up" in answer.text) == (state == "late")
-    assert ("Receipt</h2>" in answer.text) == (
-        state in {"paid", "short", "over", "late", "reversed"}
-    )
+    assert ("Receipt</h2>" in answer.text) == (state in {"paid", "short", "over", "late", "reversed"})
     assert ("*170#" in answer.text) == (state == "waiting")
     assert ('http-equiv="refresh"' in answer.text) == (state in {"waiting", "checking", "expired"})
     status = (await client.get(f"/pay/{order.public_slug}/status")).json()
@@ -73,10 +71,7 @@ async def test_what_a_customer_needs_is_there(api: FakeApi) -> None:
 @pytest.mark.parametrize(
     ("contact", "shown"),
     [
-        (
-            "0302 123 456 or the counter",
-            '<a href="tel:+233302123456">0302 123 456</a> or the counter',
-        ),
+        ("0302 123 456 or the counter", '<a href="tel:+233302123456">0302 123 456</a> or the counter'),
         ("+233 24 412 4567", '<a href="tel:+233244124567">+233 24 412 4567</a>'),
         ("the counter", "the counter"),
         ("table 12345678901234", "table 12345678901234"),
@@ -113,9 +108,7 @@ async def test_another_network_has_its_own_steps_and_pays_across(api: FakeApi) -
 
 
 async def test_steps_come_from_the_settings(tmp_path: Path) -> None:
-    config = Config(
-        pages=Pages(menu_mtn="Press 7, then 3"), sms=Sms(steps_mtn="Dial *999*1# on the phone")
-    )
+    config = Config(pages=Pages(menu_mtn="Press 7, then 3"), sms=Sms(steps_mtn="Dial *999*1# on the phone"))
     async with running(tmp_path, config) as api:
         order = await Orders(api.shop).make("waiting")
         text = (await (await api.client()).get(f"/pay/{order.public_slug}")).text
@@ -179,10 +172,7 @@ async def test_unknown_malformed_and_old_pages_get_one_answer(api: FakeApi) -> N
     assert {answer.status_code for answer in answers} == {404}
     assert len({answer.text for answer in answers}) == 1
     vary = {"x-request-id", "date"}
-    heads = {
-        tuple(sorted((k, v) for k, v in answer.headers.items() if k not in vary))
-        for answer in answers
-    }
+    heads = {tuple(sorted((k, v) for k, v in answer.headers.items() if k not in vary)) for answer in answers}
     assert len(heads) == 1
 
 
@@ -210,16 +200,12 @@ async def test_what_others_wrote_is_only_text(tmp_path: Path, state: str) -> Non
     config = Config(pages=Pages(contact="<i>me</i>"))
     async with running(tmp_path, config) as api:
         name = EVIL.replace('"', "''")
-        await api.shop.env.store.write(
-            lambda tx: tx.run("UPDATE shop SET name = :name", {"name": EVIL})
-        )
+        await api.shop.env.store.write(lambda tx: tx.run("UPDATE shop SET name = :name", {"name": EVIL}))
         await api.shop.env.store.write(
             lambda tx: tx.run("UPDATE payment_methods SET account_name = :name", {"name": EVIL})
         )
         order = await Orders(api.shop).make(state, description=EVIL, customer_name=name)
-        answer = await (await api.client()).get(
-            f"/pay/{order.public_slug}?lang={EVIL}&net={EVIL}&sent={EVIL}"
-        )
+        answer = await (await api.client()).get(f"/pay/{order.public_slug}?lang={EVIL}&net={EVIL}&sent={EVIL}")
     text = answer.text
     assert answer.status_code == 200
     assert text.count("<script>") == 1
@@ -308,9 +294,7 @@ async def test_who_looks_too_often_waits(tmp_path: Path) -> None:
         client = await api.client()
 
         async def look(address: str) -> int:
-            answer = await client.get(
-                f"/pay/{order.public_slug}", headers={"X-Forwarded-For": f"10.0.0.1, {address}"}
-            )
+            answer = await client.get(f"/pay/{order.public_slug}", headers={"X-Forwarded-For": f"10.0.0.1, {address}"})
             if answer.status_code == 429:
                 assert int(answer.headers["retry-after"]) > 0
             return answer.status_code
@@ -394,11 +378,7 @@ async def test_streams_of_one_page_are_few(api: FakeApi) -> None:
     client = await api.client()
     async with AsyncExitStack() as stack:
         codes = [
-            (
-                await stack.enter_async_context(
-                    client.stream("GET", f"/pay/{order.public_slug}/events")
-                )
-            ).status_code
+            (await stack.enter_async_context(client.stream("GET", f"/pay/{order.public_slug}/events"))).status_code
             for _ in range(5)
         ]
     assert codes == [200, 200, 200, 200, 503]
@@ -435,9 +415,7 @@ async def test_page_says_when_payments_are_not_seen(api: FakeApi) -> None:
     assert "cannot see payments" in (await client.get(f"/pay/{order.public_slug}")).text
 
 
-@pytest.mark.parametrize(
-    ("language", "longer"), [("en", "may take longer"), ("fr", "peut prendre plus de temps")]
-)
+@pytest.mark.parametrize(("language", "longer"), [("en", "may take longer"), ("fr", "peut prendre plus de temps")])
 async def test_page_of_a_line_that_cannot_receive_says_that_it_takes_longer_and_still_how_to_pay(
     tmp_path: Path, language: str, longer: str
 ) -> None:
@@ -467,9 +445,7 @@ def test_a_daemon_that_nobody_visits_does_without_the_templates() -> None:
     assert done.stdout.strip() == "[]"
 
 
-async def test_the_rest_of_a_short_order_is_seen_and_the_order_is_paid_once_it_is_settled(
-    api: FakeApi,
-) -> None:
+async def test_the_rest_of_a_short_order_is_seen_and_the_order_is_paid_once_it_is_settled(api: FakeApi) -> None:
     orders = Orders(api.shop)
     order = await orders.make("short")
     page = f"/pay/{order.public_slug}"

@@ -23,9 +23,7 @@ PHRASES = (
 
 @each("text", PHRASES)
 @each(("sender", "network"), [("MobileMoney", "mtn"), ("T-CASH", "telecel")])
-def test_an_advert_of_the_networks_own_sender_is_read_as_one(
-    text: str, sender: str, network: str
-) -> None:
+def test_an_advert_of_the_networks_own_sender_is_read_as_one(text: str, sender: str, network: str) -> None:
     expected = NotPayment(network=network, wording=ADVERT, kind=Kind.PROMO)
     assert read(sender, text) == expected
     assert read(sender, text, network=network) == expected

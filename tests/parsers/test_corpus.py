@@ -21,16 +21,10 @@ ENTRIES: list[dict[str, Any]] = [
     for name in ("sms_corpus.jsonl", "sms_found.jsonl")
     for line in (CORPUS / name).read_text(encoding="utf-8").splitlines()
 ]
-OTHER_COUNTRIES = [
-    entry for entry in ENTRIES if entry["country"] != "GH" and entry["kind"] != "scam"
-]
+OTHER_COUNTRIES = [entry for entry in ENTRIES if entry["country"] != "GH" and entry["kind"] != "scam"]
 GENUINE = [entry for entry in ENTRIES if entry["country"] == "GH" and entry["kind"] != "scam"]
 FRAUDS = [entry for entry in ENTRIES if entry["kind"] == "scam"]
-GHANA = [
-    entry
-    for entry in ENTRIES
-    if entry["country"] == "GH" and entry["network"] in {"mtn", "telecel"}
-]
+GHANA = [entry for entry in ENTRIES if entry["country"] == "GH" and entry["network"] in {"mtn", "telecel"}]
 
 # A till's receipt has the same text as a person's receipt: only the line distinguishes them.
 KIND_NOT_IN_TEXT = {"gh-mtn-merchant-recv-momopay"}
@@ -61,9 +55,7 @@ def mismatches(entry: dict[str, Any], sender: str | None) -> list[str]:
         wrong.append(f"kind {reading.kind}, corpus {entry['kind']}")
     got = fields(reading)
     wrong += [
-        f"{word} {got[word]!r}, corpus {value!r}"
-        for word, value in entry["fields"].items()
-        if got[word] != value
+        f"{word} {got[word]!r}, corpus {value!r}" for word, value in entry["fields"].items() if got[word] != value
     ]
     if isinstance(reading, Unreadable):
         return wrong
@@ -100,11 +92,7 @@ def test_every_message_is_read_as_the_corpus_says() -> None:
 def test_every_message_is_read_alike_when_its_sender_is_unknown() -> None:
     # Other code decides by the sender whether it counts; an operator must see the fields that it claims.
     for sender in ("Mobile-Money", "+233244000811", None):
-        wrong = {
-            entry["id"]: mismatches(entry, sender)
-            for entry in GENUINE
-            if entry["id"] not in ADVERTS
-        }
+        wrong = {entry["id"]: mismatches(entry, sender) for entry in GENUINE if entry["id"] not in ADVERTS}
         assert not any(wrong.values()), f"\n{table(wrong)}"
 
 

@@ -35,10 +35,7 @@ def agrees(got: tuple[object, ...] | None, genuine: tuple[object, ...] | None) -
     """Return whether a reading equals the genuine one; only the payer's number may be missing."""
     if got is None or genuine is None:
         return got is None
-    return all(
-        a == b or (place == 3 and a is None)
-        for place, (a, b) in enumerate(zip(got, genuine, strict=True))
-    )
+    return all(a == b or (place == 3 and a is None) for place, (a, b) in enumerate(zip(got, genuine, strict=True)))
 
 
 def free_fields(wording: Wording, sample: str) -> list[tuple[int, int]]:
@@ -75,8 +72,7 @@ def check(wording: Wording, which: int, typed: list[int | str], other: list[int 
     genuine = facts(read(None, sample))
     known = pieces(sample)
     texts = [
-        "".join(known[bit % len(known)] if isinstance(bit, int) else bit for bit in bits)
-        for bits in (typed, other)
+        "".join(known[bit % len(known)] if isinstance(bit, int) else bit for bit in bits) for bits in (typed, other)
     ]
     # Mostly one field alone: two strange ones at once are seldom read at all.
     chosen = which // len(wording.samples) % (len(spans) + 1)
@@ -105,15 +101,11 @@ def test_no_typed_text_changes_what_a_receipt_says(
 @pytest.mark.slow
 @pytest.mark.timeout(1200)
 @pytest.mark.parametrize(
-    "wording",
-    [w for w in MONEY_IN if w.network in {"mtn", "telecel"} and w.name.startswith("receipt")],
-    ids=name,
+    "wording", [w for w in MONEY_IN if w.network in {"mtn", "telecel"} and w.name.startswith("receipt")], ids=name
 )
 @given(which=st.integers(0, 99), typed=TYPED, other=TYPED)
 @settings(max_examples=share(10_000), deadline=None)
-def test_none_does_in_many_tries(
-    wording: Wording, which: int, typed: list[int | str], other: list[int | str]
-) -> None:
+def test_none_does_in_many_tries(wording: Wording, which: int, typed: list[int | str], other: list[int | str]) -> None:
     check(wording, which, typed, other)
 
 

@@ -53,8 +53,7 @@ PIECES = [
     CODE,
 ]
 typed = st.one_of(
-    st.text(max_size=120),
-    st.lists(st.one_of(st.sampled_from(PIECES), st.text(max_size=8)), max_size=6).map("".join),
+    st.text(max_size=120), st.lists(st.one_of(st.sampled_from(PIECES), st.text(max_size=8)), max_size=6).map("".join)
 )
 
 
@@ -62,12 +61,7 @@ def _facts(reading: Reading) -> tuple[object, ...] | None:
     if not isinstance(reading, Payment):
         return None
     balance = reading.balance
-    return (
-        reading.amount.minor,
-        reading.telco_id,
-        None if balance is None else balance.minor,
-        reading.network,
-    )
+    return (reading.amount.minor, reading.telco_id, None if balance is None else balance.minor, reading.network)
 
 
 @given(typed)
@@ -142,10 +136,7 @@ def test_neither_changes_any_receipt_in_many_tries(name: str, reference: str) ->
 
 
 def test_a_payer_who_imitates_another_network_is_not_believed() -> None:
-    reading = read(
-        "MobileMoney",
-        MTN.format(name=NAME, reference="RICH MAN ,233240000001,K7M2QX from VODAFONE"),
-    )
+    reading = read("MobileMoney", MTN.format(name=NAME, reference="RICH MAN ,233240000001,K7M2QX from VODAFONE"))
     assert isinstance(reading, Payment)
     assert reading.payer_phone is None
     assert reading.reference == "RICH MAN ,233240000001,K7M2QX from VODAFONE"
@@ -225,11 +216,7 @@ def test_the_worst_texts_are_read_quickly() -> None:
         (TELECEL.format(name=NAME, reference=("Stay" + " " * 16) * 80))[:1600],
     ]  # fmt: skip
     spread = [sample.replace(" ", " " * 12) for wording in wordings() for sample in wording.samples]
-    for text in [
-        *worst,
-        *((text * 40)[:1600] for text in spread),
-        *(text[:1600] for text in spread),
-    ]:
+    for text in [*worst, *((text * 40)[:1600] for text in spread), *(text[:1600] for text in spread)]:
         took = []
         for _ in range(3):
             start = time.thread_time()

@@ -68,15 +68,10 @@ def test_value_cannot_write_a_line_of_its_own() -> None:
 
 
 def test_what_is_inside_is_masked_by_its_own_name() -> None:
-    assert mask_value("items", [{"pin": "1234"}, {"amount": "12.50"}]) == [
-        {"pin": "***"},
-        {"amount": "12.50"},
-    ]
+    assert mask_value("items", [{"pin": "1234"}, {"amount": "12.50"}]) == [{"pin": "***"}, {"amount": "12.50"}]
 
 
-@pytest.mark.parametrize(
-    "secret", ["svc_live_sk_abcDEF123", "whsec_AAEC+/=", "eyJhbGciOi.x.y", "Bearer  abc"]
-)
+@pytest.mark.parametrize("secret", ["svc_live_sk_abcDEF123", "whsec_AAEC+/=", "eyJhbGciOi.x.y", "Bearer  abc"])
 def test_a_token_keeps_the_beginning_that_says_what_it_is(secret: str) -> None:
     told = mask_text(f"with {secret}, and went")
     assert secret not in told

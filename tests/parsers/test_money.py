@@ -80,14 +80,7 @@ def test_a_currency_without_minor_units_keeps_whole_units_inside_and_two_places_
 
 
 @pytest.mark.parametrize(
-    ("text", "minor"),
-    [
-        ("0.01", 1),
-        ("25", 2500),
-        ("25.5", 2550),
-        ("25.50", 2550),
-        ("1000000.00", 100_000_000),
-    ],
+    ("text", "minor"), [("0.01", 1), ("25", 2500), ("25.5", 2550), ("25.50", 2550), ("1000000.00", 100_000_000)]
 )
 def test_api_amounts_are_read(text: str, minor: int) -> None:
     assert read_api_amount(text) == minor
@@ -96,20 +89,7 @@ def test_api_amounts_are_read(text: str, minor: int) -> None:
 @each(
     "text",
     [
-        *(
-            "",
-            "0",
-            "0.00",
-            "0.001",
-            "25.000",
-            "1000000.01",
-            "1000001",
-            "-1",
-            "+1",
-            "1e2",
-            " 1",
-            "1 ",
-        ),
+        *("", "0", "0.00", "0.001", "25.000", "1000000.01", "1000001", "-1", "+1", "1e2", " 1", "1 "),
         *("1\n", "1,000", "1.", ".5", "\uff11", "٣", "GHS 5", "0x10", "1_000", "NaN", "9" * 400),
     ],
 )
@@ -124,9 +104,7 @@ def test_api_amounts_of_a_currency_without_minor_units_are_whole() -> None:
 
 
 def test_a_difference_is_rendered_with_its_sign() -> None:
-    assert [render(minor) for minor in (2500, 5, 0, -5, -12345)] == [
-        *("25.00", "0.05", "0.00", "-0.05", "-123.45"),
-    ]
+    assert [render(minor) for minor in (2500, 5, 0, -5, -12345)] == [*("25.00", "0.05", "0.00", "-0.05", "-123.45")]
 
 
 @given(st.integers(0, 10**12), st.sampled_from(sorted(EXPONENTS)))

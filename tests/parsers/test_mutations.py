@@ -36,8 +36,7 @@ LIKE_RECEIPTS = {"loan", "airtime_reversal"}
 OTHERS = [
     text
     for text in MESSAGES
-    if isinstance(reading := read(None, text), NotPayment | Reversal)
-    and reading.wording not in LIKE_RECEIPTS
+    if isinstance(reading := read(None, text), NotPayment | Reversal) and reading.wording not in LIKE_RECEIPTS
 ]
 CEDIS = sorted(mark for mark, currency in MARKS.items() if currency == "GHS")
 SPACES = (" ", "  ", "\n", "\r\n", "\t", "\u00a0", "\u2009", "\u202f", " \n ")
@@ -78,8 +77,7 @@ def spaced(draw: st.DrawFn) -> tuple[str, str]:
     some = st.lists(st.sampled_from(SPACES), min_size=len(words) - 1, max_size=len(words) - 1)
     # Two spaces in the text are one empty word, which is kept so that the drawn spaces give no other layout.
     joined = words[0] + "".join(
-        (" " if word == "" else space) + word
-        for space, word in zip(draw(some), words[1:], strict=True)
+        (" " if word == "" else space) + word for space, word in zip(draw(some), words[1:], strict=True)
     )
     ends = st.sampled_from(("", " ", "\n", "\ufeff", "\r\n"))
     return text, draw(ends) + joined + draw(ends)
@@ -163,15 +161,7 @@ def mark_behind(text: str, _draw: st.DrawFn) -> str:
     return re.sub(r"GHS\s?([\d,]+\.\d\d)", r"\1 GHS", text)
 
 
-HARSH: tuple[Callable[[str, st.DrawFn], str], ...] = (
-    cut,
-    lose,
-    swap,
-    repeat,
-    recase,
-    glue,
-    mark_behind,
-)
+HARSH: tuple[Callable[[str, st.DrawFn], str], ...] = (cut, lose, swap, repeat, recase, glue, mark_behind)
 
 
 @st.composite

@@ -66,9 +66,7 @@ text = "{text}"
 
 def test_the_name_changes_with_the_text_so_that_a_confirmation_is_of_what_was_confirmed() -> None:
     [before] = load_wordings(FILE).wordings
-    [after] = load_wordings(
-        FILE.replace("Thanks for using MoMo", "Thank you for using")
-    ).wordings or [before]
+    [after] = load_wordings(FILE.replace("Thanks for using MoMo", "Thank you for using")).wordings or [before]
     [same] = load_wordings(FILE.replace('amount = "70.00"\n', "")).wordings
     assert before.name == same.name
     changed = load_wordings(FILE.replace("You got", "You did get")).wordings
@@ -98,9 +96,7 @@ def test_the_name_changes_with_the_text_so_that_a_confirmation_is_of_what_was_co
         ("[[wording]]", "[[wordings]]", 2, "unknown section 'wordings'"),
     ],
 )  # fmt: skip
-def test_what_is_wrong_is_told_with_its_line_and_what_to_type(
-    old: str, new: str, line: int, why: str
-) -> None:
+def test_what_is_wrong_is_told_with_its_line_and_what_to_type(old: str, new: str, line: int, why: str) -> None:
     assert old in FILE
     loaded = load_wordings(FILE.replace(old, new, 1))
     [problem] = loaded.problems
@@ -111,9 +107,7 @@ def test_what_is_wrong_is_told_with_its_line_and_what_to_type(
 
 
 def test_one_bad_wording_does_not_spoil_the_good_one() -> None:
-    loaded = load_wordings(
-        FILE + FILE.replace("{amount}", "{amout}").replace("receipt_2027", "other")
-    )
+    loaded = load_wordings(FILE + FILE.replace("{amount}", "{amout}").replace("receipt_2027", "other"))
     assert [wording.name.partition("#")[0] for wording in loaded.wordings] == ["own:receipt_2027"]
     assert [problem.line for problem in loaded.problems] == [6 + len(FILE.splitlines())]
 

@@ -18,9 +18,7 @@ OTHER = (
 
 
 def test_a_proposal_passes_the_check_and_reads_the_next_message() -> None:
-    text = propose_wording(
-        "receipt_2027", "mtn", "payment_received", [parse_marks(INLINE), parse_marks(OTHER)]
-    )
+    text = propose_wording("receipt_2027", "mtn", "payment_received", [parse_marks(INLINE), parse_marks(OTHER)])
     loaded = load_wordings(text)
     assert loaded.problems == ()
     assert "Thanks for using MoMo.{advert}" in text

@@ -4,16 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from parsers.person_name import (
-    WORDS_MAX,
-    comparison_key,
-    is_name,
-    is_same,
-    is_similar,
-    parts,
-    word_pairs,
-    words,
-)
+from parsers.person_name import WORDS_MAX, comparison_key, is_name, is_same, is_similar, parts, word_pairs, words
 from tests.fakes.each import each
 
 SAME = [
@@ -110,9 +101,7 @@ def test_a_long_text_costs_no_more_than_a_name(text: str) -> None:
     assert len(parts(text)) <= WORDS_MAX
 
 
-@given(
-    st.lists(st.sampled_from(["KOFI", "AMA", "BADU", "KWAME", "OWUSU"]), min_size=2, unique=True)
-)
+@given(st.lists(st.sampled_from(["KOFI", "AMA", "BADU", "KWAME", "OWUSU"]), min_size=2, unique=True))
 def test_a_word_taken_away_makes_another_name(name: list[str]) -> None:
     assert not is_same(" ".join(name), " ".join(name[1:]))
 
@@ -131,6 +120,4 @@ def test_a_name_is_found_by_any_two_of_its_words_in_any_order() -> None:
 )
 def test_names_with_two_words_in_common_share_a_pair(one: list[str], other: list[str]) -> None:
     common = len(set(one) & set(other)) > 1
-    assert common == any(
-        " " in pair for pair in set(word_pairs(" ".join(one))) & set(word_pairs(" ".join(other)))
-    )
+    assert common == any(" " in pair for pair in set(word_pairs(" ".join(one))) & set(word_pairs(" ".join(other))))

@@ -83,9 +83,7 @@ def test_a_masked_number_hides_the_middle() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "Ama", "0800-FLOWERS", "0" * 41])
-def test_what_cannot_be_a_number_does_not_load_the_library(
-    monkeypatch: pytest.MonkeyPatch, text: str
-) -> None:
+def test_what_cannot_be_a_number_does_not_load_the_library(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
     phone.clear_phone_cache()
     monkeypatch.setitem(sys.modules, "phonenumbers", None)
     assert read_phone(text) is None

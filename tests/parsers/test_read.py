@@ -18,16 +18,7 @@ from parsers.read import (
     read_with,
     wordings,
 )
-from parsers.reading import (
-    FIELD_WORDS,
-    Kind,
-    NotPayment,
-    Payment,
-    Reversal,
-    Unreadable,
-    fields,
-    is_valid_telco_id,
-)
+from parsers.reading import FIELD_WORDS, Kind, NotPayment, Payment, Reversal, Unreadable, fields, is_valid_telco_id
 from parsers.wording import Wording
 from tests.fakes.each import each
 
@@ -57,11 +48,7 @@ def test_each_wording_reads_its_samples_and_no_other_does(wording: Wording) -> N
             assert reading.seen
             continue
         assert not isinstance(reading, Unreadable)
-        assert (reading.network, reading.wording, reading.kind) == (
-            wording.network,
-            wording.name,
-            wording.kind,
-        )
+        assert (reading.network, reading.wording, reading.kind) == (wording.network, wording.name, wording.kind)
 
 
 def test_names_of_wordings_are_unique_in_their_network() -> None:
@@ -105,11 +92,7 @@ def test_a_receipt_from_another_network_names_its_payer() -> None:
     assert reading.payer_phone_printed == "233201000456"
     assert reading.reference == "K7M2QX"
     assert reading.reference_raw == raw
-    assert reading.extra == {
-        "available_balance": "628.92",
-        "reference_raw": raw,
-        "via_network": "VODAFONE",
-    }
+    assert reading.extra == {"available_balance": "628.92", "reference_raw": raw, "via_network": "VODAFONE"}
     # A payer of our own network could have typed the same text, with the own name.
     assert reading.payer_phone_typed
 
@@ -144,9 +127,7 @@ def test_a_reversal_names_the_payment_it_undoes() -> None:
 
 
 def test_money_that_comes_back_to_the_wallet_is_no_payment() -> None:
-    text = ON_NET.replace("ESI NAANA QUANSAH", "Other Networks").replace(
-        "Q4T9WD", "Reversal from Airtime Purchase"
-    )
+    text = ON_NET.replace("ESI NAANA QUANSAH", "Other Networks").replace("Q4T9WD", "Reversal from Airtime Purchase")
     reading = read("MobileMoney", text)
     assert isinstance(reading, NotPayment)
     assert reading.kind is Kind.REVERSAL
@@ -173,9 +154,9 @@ def test_adverts_behind_an_mtn_receipt_are_ignored(tail: str) -> None:
 
 
 def test_line_breaks_in_the_middle_of_sentences_change_nothing() -> None:
-    assert read(
-        "MobileMoney", f" {ON_NET.replace(' for ', chr(10) + 'for' + chr(13) + chr(10))}\n"
-    ) == read("MobileMoney", ON_NET)
+    assert read("MobileMoney", f" {ON_NET.replace(' for ', chr(10) + 'for' + chr(13) + chr(10))}\n") == read(
+        "MobileMoney", ON_NET
+    )
 
 
 def test_an_amount_grouped_wrongly_and_an_impossible_time_are_unreadable() -> None:
@@ -241,9 +222,7 @@ def test_a_long_dash_is_a_dash() -> None:
 
 def test_a_telecel_footer_of_next_year_is_not_the_payers() -> None:
     sample = next(w for w in WORDINGS if w.network == "telecel").samples[0]
-    text = sample.replace(
-        sample[sample.index("Stay alert") :], "Win a car when you pay bills this month."
-    )
+    text = sample.replace(sample[sample.index("Stay alert") :], "Win a car when you pay bills this month.")
     reading = read("T-CASH", text)
     assert isinstance(reading, Payment)
     assert reading.reference == "K7M2QX"
@@ -316,9 +295,7 @@ _RECEIPTS = {
         ("ECOBANK OVA", False),
     ],
 )
-def test_money_of_mtns_pull_account_is_held_by_that_name_alone(
-    text: str, name: str, *, held: bool
-) -> None:
+def test_money_of_mtns_pull_account_is_held_by_that_name_alone(text: str, name: str, *, held: bool) -> None:
     reading = read("MobileMoney", text.format(name))
     assert isinstance(reading, Payment), reading
     assert (reading.payer_name, reading.perhaps_own) == (name, held)

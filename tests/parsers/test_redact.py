@@ -21,12 +21,10 @@ MTN = (
     "Payment received for GHS {amount} from {name}  Current Balance: GHS {balance} . Available Balance: GHS {balance}. "
     "Reference: {reference}. Transaction ID: {telco_id}. TRANSACTION FEE: 0.00"
 )
-UNKNOWN = (
-    "New form! {name} paid {amount} GHS into it ({telco_id}), note {reference}, balance {balance}"
+UNKNOWN = "New form! {name} paid {amount} GHS into it ({telco_id}), note {reference}, balance {balance}"
+names = st.lists(st.text("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdeéñ", min_size=4, max_size=12), min_size=1, max_size=4).map(
+    " ".join
 )
-names = st.lists(
-    st.text("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdeéñ", min_size=4, max_size=12), min_size=1, max_size=4
-).map(" ".join)
 numbers = st.integers(10**8, 10**15 - 1).map(str)
 amounts = st.integers(1000, 10**9).map(lambda minor: f"{minor // 100}.{minor % 100:02d}")
 
@@ -34,13 +32,9 @@ amounts = st.integers(1000, 10**9).map(lambda minor: f"{minor // 100}.{minor % 1
 @given(names, numbers, amounts, amounts, names)
 @settings(max_examples=50, deadline=None)
 @example("AAAA", "100000000", "10.00", "10.00", "PUSH")
-def test_no_name_and_no_number_survives(
-    name: str, telco_id: str, amount: str, balance: str, reference: str
-) -> None:
+def test_no_name_and_no_number_survives(name: str, telco_id: str, amount: str, balance: str, reference: str) -> None:
     for form in (MTN, UNKNOWN):
-        text = form.format(
-            name=name, telco_id=telco_id, amount=amount, balance=balance, reference=reference
-        )
+        text = form.format(name=name, telco_id=telco_id, amount=amount, balance=balance, reference=reference)
         redacted = redact(text, KEY)
         kept = set(re.findall(r"\w+", redacted))
         for word in (name + " " + reference).split():
@@ -57,9 +51,7 @@ def test_no_name_and_no_number_survives(
 @given(names, numbers)
 @settings(max_examples=50, deadline=None)
 def test_the_shape_is_kept_so_that_the_same_wording_reads_it(name: str, telco_id: str) -> None:
-    text = MTN.format(
-        name=name, telco_id=telco_id, amount="70.00", balance="1,628.92", reference="x"
-    )
+    text = MTN.format(name=name, telco_id=telco_id, amount="70.00", balance="1,628.92", reference="x")
     before, after = read(None, text), read(None, redact(text, KEY))
     assert not isinstance(before, Unreadable)
     assert not isinstance(after, Unreadable)
@@ -68,9 +60,7 @@ def test_the_shape_is_kept_so_that_the_same_wording_reads_it(name: str, telco_id
 
 def test_equal_pieces_stay_equal_and_another_key_gives_others() -> None:
     raw = "ABENA MANU ,233201000456,K7M2QX from VODAFONE"
-    text = MTN.format(
-        name="ABENA MANU", telco_id="85614800061", amount="70.00", balance="9.00", reference=raw
-    )
+    text = MTN.format(name="ABENA MANU", telco_id="85614800061", amount="70.00", balance="9.00", reference=raw)
     redacted = redact(text, KEY, sender="MobileMoney")
     reading = read("MobileMoney", redacted)
     assert not isinstance(reading, Unreadable)
@@ -85,9 +75,7 @@ def test_every_sample_and_every_corpus_message_keeps_its_wording() -> None:
     lost = []
     for sender, text in texts:
         before, after = read(sender, text), read(sender, redact(text, KEY, sender=sender))
-        if not isinstance(before, Unreadable) and (
-            isinstance(after, Unreadable) or after.wording != before.wording
-        ):
+        if not isinstance(before, Unreadable) and (isinstance(after, Unreadable) or after.wording != before.wording):
             lost.append(text)
     # Where the network's wording depends on the values, the form may be another one.
     assert len(lost) <= len(texts) // 10, lost

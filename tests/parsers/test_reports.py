@@ -67,10 +67,7 @@ def test_post_of_a_phone_with_a_time_of_1970_or_another_member_is_read() -> None
 def test_file_for_reconcile_may_be_an_export() -> None:
     lines = lines_of((FOLDER / "reconcile_from_export.csv").read_text(encoding="utf-8"), None)
     read_lines = [(one.body["transaction_id"], one.body["amount"], one.problem) for one in lines]
-    assert read_lines == [
-        ("0000015298826612", "1000.00", ""),
-        ("0000015298826612", "10.00", ""),
-    ]
+    assert read_lines == [("0000015298826612", "1000.00", ""), ("0000015298826612", "10.00", "")]
 
 
 def test_pasted_ids_are_those_that_are_stored_or_have_no_form() -> None:

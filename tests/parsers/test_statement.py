@@ -85,31 +85,18 @@ def test_a_quote_that_was_left_open_takes_no_other_row_in() -> None:
     assert rows[1:] == [["2026-11-01", '"KOFI', "12"], ["2026-11-02", "AMA", "13"]]
 
 
-def closing(
-    *rows_: str, head: str = "FID,Date,Amount,Balance before,Balance after"
-) -> Closing | None:
+def closing(*rows_: str, head: str = "FID,Date,Amount,Balance before,Balance after") -> Closing | None:
     return read_statement(rows("\n".join((head, *rows_)) + "\n")).closing
 
 
 def test_the_balance_after_the_last_row_is_that_of_the_latest_time_in_either_order() -> None:
-    early, late = (
-        "A1111,2026-11-21 08:00:05,25.00,100.00,125.00",
-        "B2222,2026-11-21 09:00:00,10.50,125.00,114.505",
-    )
+    early, late = ("A1111,2026-11-21 08:00:05,25.00,100.00,125.00", "B2222,2026-11-21 09:00:00,10.50,125.00,114.505")
     last = "B2222,2026-11-21 09:00:00,10.50,125.00,114.50"
-    ends = Closing(
-        114_50,
-        datetime.fromisoformat("2026-11-21T09:00"),
-        datetime.fromisoformat("2026-11-21T08:00:05"),
-    )
-    assert closing(early, last) == closing(last, early) == ends, (
-        "also where the last row left the wallet"
-    )
+    ends = Closing(114_50, datetime.fromisoformat("2026-11-21T09:00"), datetime.fromisoformat("2026-11-21T08:00:05"))
+    assert closing(early, last) == closing(last, early) == ends, "also where the last row left the wallet"
     assert closing(early, late) is None, "no amount of money"
     assert read_statement(rows(MTN)).closing == Closing(
-        2215_40,
-        datetime.fromisoformat("2026-11-21T09:30"),
-        datetime.fromisoformat("2026-11-21T08:00:05"),
+        2215_40, datetime.fromisoformat("2026-11-21T09:30"), datetime.fromisoformat("2026-11-21T08:00:05")
     )
 
 
@@ -120,10 +107,7 @@ def test_a_last_balance_that_is_not_certain_is_none() -> None:
     assert closing(first, "B2222,soon,1.00,125.00,126.00") is None, "no time"
     assert closing() is None
     head = "FID,Date,Amount,Balance"
-    assert (
-        closing("A1111,2026-11-21 08:00,1.00,5.00", "B2222,2026-11-21 08:00,1.00,6.00", head=head)
-        is None
-    )
+    assert closing("A1111,2026-11-21 08:00,1.00,5.00", "B2222,2026-11-21 08:00,1.00,6.00", head=head) is None
 
 
 def test_of_two_last_rows_of_one_time_the_balances_before_tell_which_is_the_last() -> None:

@@ -32,9 +32,7 @@ def with_name(wording: Wording, sample: str, name: str) -> str | None:
     """Return the sample with another payer, None when it prints none or repeats him elsewhere."""
     match = compile_pattern(wording.pattern).fullmatch(sample)
     assert match is not None
-    group = next(
-        (one for one in ("payer_name", "payer_name_first") if match.groupdict().get(one)), ""
-    )
+    group = next((one for one in ("payer_name", "payer_name_first") if match.groupdict().get(one)), "")
     if not group or sample.count(match[group].strip()) > 1:
         return None
     start = match.start(group)
@@ -116,9 +114,7 @@ def test_strange_references_change_nothing_else(typed: str) -> None:
     assert tried > 7
 
 
-@pytest.mark.parametrize(
-    "date", ["2026-09-19", "19/09/2026", "on 2026-09-19 at 18:20:07", "9-9-26"]
-)
+@pytest.mark.parametrize("date", ["2026-09-19", "19/09/2026", "on 2026-09-19 at 18:20:07", "9-9-26"])
 def test_a_date_in_a_name_is_not_part_of_it(date: str) -> None:
     for wording, sample in NAMED:
         for name in (f"EFUA ATTA {date}", f"EFUA {date} ATTA", f"EFUA ATTA. {date}"):

@@ -81,9 +81,7 @@ def test_a_source_that_is_not_random_is_an_error_and_not_an_endless_loop() -> No
         make_code(lambda _limit: 0)
 
 
-@pytest.mark.parametrize(
-    "text", ["", "K7M2Q", "K7M2QX7", "234567", "O0IL11", "K7M2Q\u00c9", "      "]
-)
+@pytest.mark.parametrize("text", ["", "K7M2Q", "K7M2QX7", "234567", "O0IL11", "K7M2Q\u00c9", "      "])
 def test_what_is_no_code_is_not_valid(text: str) -> None:
     assert not is_valid_code(text)
 

@@ -18,15 +18,7 @@ def test_printed_times_are_utc() -> None:
 
 
 @pytest.mark.parametrize(
-    "text",
-    [
-        "",
-        "2026-13-01 00:00:00",
-        "2026-02-30 00:00:00",
-        "2026-09-07 25:00:00",
-        "07/09/26",
-        "2026-09-07",
-    ],
+    "text", ["", "2026-13-01 00:00:00", "2026-02-30 00:00:00", "2026-09-07 25:00:00", "07/09/26", "2026-09-07"]
 )
 def test_what_is_no_printed_time_is_none(text: str) -> None:
     assert read_printed(text) is None
@@ -93,9 +85,7 @@ def test_no_text_whatever_makes_a_time_raise(text: str) -> None:
         ("08/25/2026", "", "mdy", "2026-08-25"),
     ],
 )
-def test_local_times_are_read_as_exactly_as_they_are_printed(
-    date: str, time: str, order: str, text: str
-) -> None:
+def test_local_times_are_read_as_exactly_as_they_are_printed(date: str, time: str, order: str, text: str) -> None:
     read = read_local(date, time, order)
     assert read is not None
     assert read[1] == text

@@ -22,7 +22,9 @@ CASH_IN = (
     "Cash In received for GHS 70.00 from ADOM ELECTRICALS . Current Balance GHS 628.92  Available Balance GHS 628.92. "
     "Transaction ID: 85614800061. Fee charged: GHS 0. Cash in (Deposit) is a free transaction on MTN Mobile Money."
 )
-FOOTER = "\nStay alert. Never share your PIN or OTP with anyone or click unknown links. Protect your personal information."
+FOOTER = (
+    "\nStay alert. Never share your PIN or OTP with anyone or click unknown links. Protect your personal information."
+)
 TELECEL = (
     "0000014673911819 Confirmed. You have received GHS70.00 from 233209000543 - KOJO ANSAH BEKOE on 2026-09-07 at "
     f"11:02:51. Your Telecel Cash balance is GHS628.92.\nReference: Q4T9WD.{FOOTER}"
@@ -145,7 +147,7 @@ CHANGES = [
     (AT, "Your AT Money balance is", "New balance:"),
     (AT, "Reference: Q4T9WD.", "Ref: Q4T9WD. Fee: GHS 0.00."),
     (AT, "Trans ID", "TxnID"),
-]  # fmt: skip
+]
 
 
 def facts(text: str, sender: str | None) -> tuple[str | None, ...]:
@@ -156,9 +158,7 @@ def facts(text: str, sender: str | None) -> tuple[str | None, ...]:
 
 
 @each(("form", "old", "new"), CHANGES)
-def test_a_change_of_the_wrapping_changes_nothing_that_is_said(
-    form: str, old: str, new: str
-) -> None:
+def test_a_change_of_the_wrapping_changes_nothing_that_is_said(form: str, old: str, new: str) -> None:
     assert old in form
     if (form, old) == (AT, "Reference: Q4T9WD."):
         new = new.partition(" Fee")[0]

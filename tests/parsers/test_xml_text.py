@@ -11,9 +11,7 @@ from parsers.xml_text import clean_xml, decode_xml
 NUMBERS = st.integers(0, 0x110010).map(lambda code: f"&#{code};") | st.integers(0, 0x110010).map(
     lambda code: f"&#x{code:x};"
 )
-TYPED = st.lists(NUMBERS | st.text(st.characters(exclude_characters='<>"'), max_size=20)).map(
-    "".join
-)
+TYPED = st.lists(NUMBERS | st.text(st.characters(exclude_characters='<>"'), max_size=20)).map("".join)
 
 
 def read_attribute(text: str) -> str:

@@ -66,25 +66,18 @@ class Control:
                     _field(request, "iccid", str, "") or None,
                 )
             },
-            "preload": lambda request: {
-                "indexes": port.preload(_pdus(request), _field(request, "storage", str, "SM"))
-            },
+            "preload": lambda request: {"indexes": port.preload(_pdus(request), _field(request, "storage", str, "SM"))},
             "fault": lambda request: port.fault(**_field(request, "faults", dict)),
             "play": lambda request: port.play(_field(request, "fault", str)),
             "take_sim": lambda _: {"sim": port.take_sim().as_data()},
-            "insert_sim": lambda request: port.insert_sim(
-                Sim.from_data(_field(request, "sim", dict))
-            ),
+            "insert_sim": lambda request: port.insert_sim(Sim.from_data(_field(request, "sim", dict))),
             "unplug": lambda _: port.unplug(),
-            "plug": lambda request: {
-                "tty": port.plug(renumber=_field(request, "renumber", bool, default=False))
-            },
+            "plug": lambda request: {"tty": port.plug(renumber=_field(request, "renumber", bool, default=False))},
             "resize": self._resize,
             "latency": self._latency,
             "state": lambda request: {
                 "state": port.state(
-                    max(0, _field(request, "deleted_from", int, 0)),
-                    _field(request, "commands", int, 100),
+                    max(0, _field(request, "deleted_from", int, 0)), _field(request, "commands", int, 100)
                 )
             },
             "quit": self._quit,
@@ -123,9 +116,7 @@ class Control:
 class Caller:
     """One client: its input and its output."""
 
-    def __init__(
-        self, control: Control, read: Callable[[int], bytes], write: Callable[[bytes], None]
-    ) -> None:
+    def __init__(self, control: Control, read: Callable[[int], bytes], write: Callable[[bytes], None]) -> None:
         """Serve one client; an OSError of `read` or `write` ends it."""
         self._control = control
         self._read = read
@@ -277,9 +268,7 @@ def _parser() -> argparse.ArgumentParser:
         metavar="NAME",
         help="fault from the start: " + ", ".join((*EVENTS, *PRESETS)) + ", FIELD=VALUE",
     )
-    parser.add_argument(
-        "--second-sim", metavar="JSON", help='a SIM in the second slot, such as {"iccid": "89..."}'
-    )
+    parser.add_argument("--second-sim", metavar="JSON", help='a SIM in the second slot, such as {"iccid": "89..."}')
     parser.add_argument("--back-s", type=_seconds, default=BACK_S, help="how long a restart takes")
     for name in Identity.__struct_fields__:
         parser.add_argument(f"--{name.replace('_', '-')}", help="default: the family's value")

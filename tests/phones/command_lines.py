@@ -8,9 +8,7 @@ Handler = Callable[[str, str], list[str]]
 """Takes the operator (`""`, `"?"`, `"="`, `"=?"`) and the argument; returns the answer's lines."""
 
 _BASIC: Final = re.compile(r"\s*(S\d+|&?[A-Z])(=\?|\?|=)?(\d*)", re.ASCII | re.IGNORECASE)
-_EXTENDED: Final = re.compile(
-    r"\s*([+^*$%][A-Z0-9]+)\s*(=\?|\?|=)?\s*(.*)", re.ASCII | re.IGNORECASE | re.DOTALL
-)
+_EXTENDED: Final = re.compile(r"\s*([+^*$%][A-Z0-9]+)\s*(=\?|\?|=)?\s*(.*)", re.ASCII | re.IGNORECASE | re.DOTALL)
 _PIECES: Final = re.compile(r'(?:[^;"]|"[^"]*"?)+')
 
 _ERROR_TEXTS: Final = {  # 27.007 clause 9.2, 27.005 clause 3.2.5

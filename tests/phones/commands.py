@@ -38,11 +38,7 @@ class Handset:
     """The phone without its serial line: state, storages and command handlers."""
 
     def __init__(
-        self,
-        identity: Identity,
-        capacities: Mapping[str, int],
-        family: Family,
-        spare: Sim | None = None,
+        self, identity: Identity, capacities: Mapping[str, int], family: Family, spare: Sim | None = None
     ) -> None:
         """Create a handset with empty storages; the first named receives.
 

@@ -55,10 +55,7 @@ class Messages:
         Raises:
             ValueError: no storage, or a capacity out of range.
         """
-        self.storages = {
-            name: Storage(name, capacity, family.first_index)
-            for name, capacity in capacities.items()
-        }
+        self.storages = {name: Storage(name, capacity, family.first_index) for name, capacity in capacities.items()}
         if not self.storages:
             raise ValueError("a phone has at least one storage")
         self._family = family
@@ -220,6 +217,4 @@ class Messages:
     def _remove(self, storage: Storage, index: int, flag: int) -> None:
         slot = storage.remove(index)
         if slot is not None:
-            self.deleted.append(
-                Deletion(storage.name, index, slot.pdu, flag, self.command, self.at_ns)
-            )
+            self.deleted.append(Deletion(storage.name, index, slot.pdu, flag, self.command, self.at_ns))

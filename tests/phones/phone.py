@@ -199,9 +199,7 @@ class Phone:
             answer += f"\r\n{text}\r\n"
         if result:
             answer += f"\r\n{result}\r\n"
-        self._line.say(
-            faults.garbage_before + answer.encode("latin-1", "replace") + faults.garbage_after
-        )
+        self._line.say(faults.garbage_before + answer.encode("latin-1", "replace") + faults.garbage_after)
 
     def _family_noise(self) -> str:
         """Return the noise line before this answer, usually empty."""

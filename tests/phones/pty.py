@@ -177,9 +177,7 @@ class PhonePort:
         """Call a function with the phone in the thread that owns it; return its result or raise its exception."""
         return self._in_thread(lambda: ask(self._phone))
 
-    def deliver(
-        self, pdus: Sequence[str], storage: str | None = None, iccid: str | None = None
-    ) -> list[bool]:
+    def deliver(self, pdus: Sequence[str], storage: str | None = None, iccid: str | None = None) -> list[bool]:
         """Call `Phone.deliver` for each SMS; those before an invalid one are delivered."""
         return self.call(lambda phone: [phone.deliver(pdu, storage, iccid) for pdu in pdus])
 
@@ -242,15 +240,11 @@ class PhonePort:
             "family": phone.family.name,
             "iccid": phone.sim.iccid if phone.sim else None,
             "stored": [
-                {"storage": storage, "index": index, "pdu": pdu}
-                for (storage, index), pdu in phone.stored().items()
+                {"storage": storage, "index": index, "pdu": pdu} for (storage, index), pdu in phone.stored().items()
             ],
             "held": phone.held(),
             "deleted": [asdict(deletion) for deletion in phone.deleted[deleted_from:]],
-            "displaced": [
-                {"storage": storage, "index": index, "pdu": pdu}
-                for storage, index, pdu in phone.displaced
-            ],
+            "displaced": [{"storage": storage, "index": index, "pdu": pdu} for storage, index, pdu in phone.displaced],
             "passed_on": list(phone.passed_on),
             "sent": [asdict(sent) for sent in phone.sent],
             "announced": [asdict(announced) for announced in self.announced],

@@ -105,14 +105,7 @@ class Family(Struct, frozen=True):
 
     def identity(self, **known: str) -> Identity:
         """Return the identity of such a phone, with the given values replaced."""
-        return Identity(
-            **{
-                "manufacturer": self.manufacturer,
-                "model": self.model,
-                "revision": self.revision,
-                **known,
-            }
-        )
+        return Identity(**{"manufacturer": self.manufacturer, "model": self.model, "revision": self.revision, **known})
 
 
 _DIRECT: Final = ((0, 1, 2), (0, 1, 2, 3), (0, 2, 3), (0, 1, 2), (0, 1))
@@ -186,13 +179,7 @@ ZTE: Final = Family(
     wipes_smsc=True,
     fixed=(("+CFUN?", "+CFUN: (0-1,4-7),(0-1)"), ("+CVHU=0", "+CVHU: (0-1),(0-1)")),
     # ModemManager's mm-common-zte.c [S].
-    noises=(
-        "+ZUSIMR:2",
-        '+ZDONR: "net",620,1,"CS_PS","ROAM_OFF"',
-        '+ZPASR: "UMTS"',
-        "+ZUSIMR:2",
-        "+ZPSTM:0",
-    ),
+    noises=("+ZUSIMR:2", '+ZDONR: "net",620,1,"CS_PS","ROAM_OFF"', '+ZPASR: "UMTS"', "+ZUSIMR:2", "+ZPSTM:0"),
     noise_every=4,
     noise_ms=2_000,
     boot_lines=("+ZUSIMR:2",),
@@ -321,6 +308,4 @@ HILINK: Final = Family(
     fixed=(("^VERSION?", "^VERSION:EXTS:HUAWEI_MOBILE HiLink"),),
 )
 
-FAMILIES: Final = {
-    family.name: family for family in (GENERIC, HUAWEI, ZTE, SIM800, QUECTEL, WAVECOM, HILINK)
-}
+FAMILIES: Final = {family.name: family for family in (GENERIC, HUAWEI, ZTE, SIM800, QUECTEL, WAVECOM, HILINK)}

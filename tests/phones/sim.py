@@ -190,9 +190,7 @@ class Sim(Struct):
         return {
             **{name: getattr(self, name) for name in _TEXTS},
             **{name: getattr(self, name) for name in _COUNTS},
-            "records": [
-                [record, slot.pdu, int(slot.status)] for record, slot in self.records.items()
-            ],
+            "records": [[record, slot.pdu, int(slot.status)] for record, slot in self.records.items()],
             "waiting": [list(kept) for kept in self.waiting],
         }
 

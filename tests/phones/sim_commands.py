@@ -3,14 +3,7 @@
 import re
 from typing import Final
 
-from tests.phones.command_lines import (
-    Handler,
-    Refusal,
-    number,
-    require_form,
-    split_arguments,
-    type_of_address,
-)
+from tests.phones.command_lines import Handler, Refusal, number, require_form, split_arguments, type_of_address
 from tests.phones.quirks import Family
 from tests.phones.sim import Sim
 
@@ -79,9 +72,7 @@ class Card:
 
     def _refusal(self, kind: str, state: str) -> Refusal:
         dead = self.sim is not None and self.sim.dead
-        cme, cms = {"SIM PIN": (11, 311), "SIM PUK": (12, 316)}.get(
-            state, (13, 313) if dead else (10, 310)
-        )
+        cme, cms = {"SIM PIN": (11, 311), "SIM PUK": (12, 316)}.get(state, (13, 313) if dead else (10, 310))
         return Refusal(kind, cme if kind == "CME" else cms)
 
     def _present_sim(self) -> Sim:

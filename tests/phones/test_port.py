@@ -143,9 +143,7 @@ def test_each_command_takes_its_time_one_after_the_other(tmp_path: Path) -> None
         line.close()
 
 
-def test_fast_phone_answers_thousands_of_commands_a_second(
-    port: PhonePort, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_fast_phone_answers_thousands_of_commands_a_second(port: PhonePort, capsys: pytest.CaptureFixture[str]) -> None:
     port.preload([PDU_A])
     line = Line(port.link)
     line.ask("ATE0")
@@ -218,10 +216,7 @@ def test_stick_leaves_the_bus_when_it_restarts_and_comes_back_elsewhere(tmp_path
 
 
 def test_phone_can_be_unplugged_by_name_and_its_sim_moved(tmp_path: Path) -> None:
-    with (
-        PhonePort(Phone(), link=tmp_path / "one") as one,
-        PhonePort(Phone(), link=tmp_path / "two") as two,
-    ):
+    with PhonePort(Phone(), link=tmp_path / "one") as one, PhonePort(Phone(), link=tmp_path / "two") as two:
         one.preload([PDU_A])
         two.take_sim()
         two.insert_sim(one.take_sim())

@@ -50,10 +50,7 @@ def test_program_tells_all_that_happened(program: PhoneProcess) -> None:
         "latency_s": 0.0,
         "family": "generic",
         "iccid": "8923301000000000019",
-        "stored": [
-            {"storage": "SM", "index": 1, "pdu": PDU_A},
-            {"storage": "SM", "index": 2, "pdu": PDU_A},
-        ],
+        "stored": [{"storage": "SM", "index": 1, "pdu": PDU_A}, {"storage": "SM", "index": 2, "pdu": PDU_A}],
         "held": [],
         "deleted": [{"storage": "SM", "index": 2, "pdu": PDU_B, "flag": 0, "command": 3}],
         "displaced": [],
@@ -131,9 +128,7 @@ def test_program_can_be_unplugged_slowed_and_broken(program: PhoneProcess) -> No
 )
 def test_bad_request_is_refused_in_words(tmp_path: Path, request_line: bytes, error: str) -> None:
     arguments = [sys.executable, "-m", "tests.phones", f"--link={tmp_path}/phone"]
-    done = subprocess.run(
-        arguments, input=request_line + b"\n", capture_output=True, cwd=ROOT, timeout=20, check=True
-    )
+    done = subprocess.run(arguments, input=request_line + b"\n", capture_output=True, cwd=ROOT, timeout=20, check=True)
     ready, answer = (json.loads(line) for line in done.stdout.splitlines())
     assert ready["ready"] is True
     assert answer["ok"] is False
@@ -145,10 +140,7 @@ def test_program_serves_callers_on_a_socket_until_it_is_told_to_quit(tmp_path: P
     path = tmp_path / "control"
     arguments = [f"--link={tmp_path}/phone", f"--control={path}", "--max-seconds=60"]
     program = subprocess.Popen(
-        [sys.executable, "-m", "tests.phones", *arguments],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        cwd=ROOT,
+        [sys.executable, "-m", "tests.phones", *arguments], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, cwd=ROOT
     )
     try:
         assert program.stdout is not None
@@ -196,9 +188,8 @@ def test_program_ends_when_its_parent_dies(tmp_path: Path) -> None:
         "print(p.pid, flush=True)\n"
     )
     done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", script],
-        capture_output=True, cwd=ROOT, timeout=50, check=True,
-    )  # fmt: skip
+        [sys.executable, "-W", "ignore", "-c", script], capture_output=True, cwd=ROOT, timeout=50, check=True
+    )
     orphan = os.pidfd_open(int(done.stdout))
     try:
         ended, _, _ = select.select([orphan], [], [], PATIENCE_S)

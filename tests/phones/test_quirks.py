@@ -115,9 +115,7 @@ STARTS = st.sampled_from(["AT", "AT+CNMI=2,1,0,1,0", "AT+CSMS=1;+CNMI=2,2,0,0,0"
 
 
 @given(st.sampled_from(sorted(FAMILIES)), STARTS, st.lists(TYPED | HAPPENS | PASSES, max_size=40))
-def test_whatever_happens_to_any_family_no_message_is_lost_or_doubled(
-    name: str, start: str, story: list[str]
-) -> None:
+def test_whatever_happens_to_any_family_no_message_is_lost_or_doubled(name: str, start: str, story: list[str]) -> None:
     spare = Sim.from_data({"iccid": "89233020000000000016"}) if name == "quectel" else None
     phone = Phone(storages={"SM": 2, "ME": 2, "SR": 1}, family=FAMILIES[name], spare=spare)
     phone.play("calm")

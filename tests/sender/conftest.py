@@ -17,8 +17,7 @@ from tests.fakes.signed_webhook import LOCAL, SECRET, MakeSender
 
 
 def pytest_asyncio_loop_factories(
-    config: pytest.Config,
-    item: pytest.Item,
+    config: pytest.Config, item: pytest.Item
 ) -> Mapping[str, Callable[[], asyncio.AbstractEventLoop]]:
     return {"uvloop": uvloop.new_event_loop, "asyncio": asyncio.new_event_loop}
 

@@ -244,12 +244,7 @@ async def test_the_resolver_is_asked_for_names_only() -> None:
     resolver = RecordingResolver()
     for url in GOOD_URLS[:4] + GOOD_URLS[6:10]:
         await check_destination(url, PUBLIC_ONLY, resolver)
-    assert resolver.asked == [
-        ("example.com", 443),
-        ("example.com", 443),
-        ("example.com", 443),
-        ("example.com", 8443),
-    ]
+    assert resolver.asked == [("example.com", 443), ("example.com", 443), ("example.com", 443), ("example.com", 8443)]
 
 
 def test_every_reason_has_a_sentence() -> None:
@@ -257,9 +252,7 @@ def test_every_reason_has_a_sentence() -> None:
     assert "does not begin with https://" in str(EXPLANATIONS[UrlRefusal.MALFORMED])
 
 
-ALLOWED_HOSTS = AddressPolicy.from_settings(
-    hosts=["Shop.Local", "192.168.1.5", "[FD00::5]", "8.8.8.8"]
-)
+ALLOWED_HOSTS = AddressPolicy.from_settings(hosts=["Shop.Local", "192.168.1.5", "[FD00::5]", "8.8.8.8"])
 ALLOWED_NETWORKS = AddressPolicy.from_settings(cidrs=["10.1.0.0/16", "fd01::/16", "64:ff9b::/96"])
 
 
@@ -315,12 +308,7 @@ def test_a_broken_network_in_the_settings_is_an_error() -> None:
 
 
 def test_hosts_have_one_spelling() -> None:
-    assert [canonical_host(host) for host in ("A.B", "[::0001]", "::1", "1.2.3.4")] == [
-        "a.b",
-        "::1",
-        "::1",
-        "1.2.3.4",
-    ]
+    assert [canonical_host(host) for host in ("A.B", "[::0001]", "::1", "1.2.3.4")] == ["a.b", "::1", "::1", "1.2.3.4"]
 
 
 @each(
@@ -330,9 +318,7 @@ def test_hosts_have_one_spelling() -> None:
         "2002::/16", "2001::/32", "3fff::/20", "5f00::/16", "fec0::/10",
     ],
 )  # fmt: skip
-def test_what_python_may_call_global_and_the_specification_denies_is_not_public(
-    network: str,
-) -> None:
+def test_what_python_may_call_global_and_the_specification_denies_is_not_public(network: str) -> None:
     whole = ipaddress.ip_network(network)
     for number in (0, 1, whole.num_addresses // 2, whole.num_addresses - 1):
         assert not is_public(whole[number])
@@ -406,9 +392,7 @@ async def test_it_is_blocked_before_anything_is_connected(url: str) -> None:
     outcome = await sender.post(url, {}, b"{}")
     await sender.aclose()
     assert (outcome.error_code, outcome.connected) == (DeliveryError.BLOCKED_ADDRESS, False)
-    assert not await HostProbe(PUBLIC_ONLY, resolver=net.look_up, connector=net.connect).receiver(
-        url
-    )
+    assert not await HostProbe(PUBLIC_ONLY, resolver=net.look_up, connector=net.connect).receiver(url)
     assert net.connected == []
 
 

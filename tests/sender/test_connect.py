@@ -68,9 +68,7 @@ async def test_a_name_that_changes_its_mind_is_refused_and_never_connected_to(
     assert receiver.requests == []
 
 
-async def test_a_warm_connection_stays_with_its_checked_address(
-    tmp_path: Path, make_sender: MakeSender
-) -> None:
+async def test_a_warm_connection_stays_with_its_checked_address(tmp_path: Path, make_sender: MakeSender) -> None:
     with Receiver(tmp_path, names=("shop.test",)) as shop:
         names = FakeNames(["8.8.8.8"], ["127.0.0.1"])
         internet = FakeInternet(shop.port)
@@ -86,9 +84,7 @@ async def test_a_warm_connection_stays_with_its_checked_address(
         assert [request.headers["host"] for request in shop.requests] == ["shop.test"] * 2
 
 
-@pytest.mark.parametrize(
-    "addresses", [["8.8.8.8", "10.0.0.1"], ["10.0.0.1", "8.8.8.8"], ["8.8.8.8", "::1"]]
-)
+@pytest.mark.parametrize("addresses", [["8.8.8.8", "10.0.0.1"], ["10.0.0.1", "8.8.8.8"], ["8.8.8.8", "::1"]])
 async def test_one_private_address_among_several_blocks_the_attempt(
     receiver: Receiver, make_sender: MakeSender, addresses: list[str]
 ) -> None:
@@ -103,14 +99,10 @@ async def test_an_unknown_name_is_a_dns_error(make_sender: MakeSender) -> None:
     sender = make_sender(resolver=FakeNames(socket.gaierror(-2, "Name or service not known")))
     outcome = await post(sender, "https://nowhere.test/")
     assert summary(outcome) == (None, DeliveryError.DNS_ERROR, False)
-    assert outcome.error_message == (
-        "the address of nowhere.test could not be found (Name or service not known)"
-    )
+    assert outcome.error_message == ("the address of nowhere.test could not be found (Name or service not known)")
 
 
-async def test_a_hanging_look_up_is_a_dns_error(
-    make_sender: MakeSender, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_hanging_look_up_is_a_dns_error(make_sender: MakeSender, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connect, "RESOLVE_S", 0.1)
 
     async def hang(host: str, port: int) -> Sequence[str]:
@@ -156,11 +148,7 @@ async def test_the_next_address_is_tried_when_one_does_not_answer(
     receiver: Receiver, make_sender: MakeSender, failure: OSError | None
 ) -> None:
     internet = FakeInternet(receiver.port, {"2606:4700::1111": failure})
-    sender = make_sender(
-        resolver=FakeNames(["2606:4700::1111", "8.8.8.8"]),
-        connector=internet,
-        connect_timeout_s=0.4,
-    )
+    sender = make_sender(resolver=FakeNames(["2606:4700::1111", "8.8.8.8"]), connector=internet, connect_timeout_s=0.4)
     outcome = await post(sender, f"https://localhost:{receiver.port}/")
     assert summary(outcome) == (200, None, True)
     assert [address for address, _ in internet.connected] == ["2606:4700::1111", "8.8.8.8"]
@@ -168,11 +156,7 @@ async def test_the_next_address_is_tried_when_one_does_not_answer(
 
 async def test_what_the_answering_address_said_is_told(make_sender: MakeSender) -> None:
     internet = FakeInternet(
-        9,
-        {
-            "2606:4700::1111": OSError(errno.ENETUNREACH, "no IPv6"),
-            "8.8.8.8": ConnectionRefusedError(),
-        },
+        9, {"2606:4700::1111": OSError(errno.ENETUNREACH, "no IPv6"), "8.8.8.8": ConnectionRefusedError()}
     )
     names = FakeNames(["2606:4700::1111", "8.8.8.8"])
     outcome = await post(make_sender(resolver=names, connector=internet), "https://shop.test/")
@@ -271,9 +255,7 @@ async def test_the_system_resolver_passes_its_error_on(monkeypatch: pytest.Monke
         await SystemResolver()("shop.test", 443)
 
 
-async def test_a_look_up_without_a_thread_fails_and_the_next_one_works(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_a_look_up_without_a_thread_fails_and_the_next_one_works(monkeypatch: pytest.MonkeyPatch) -> None:
     def no_thread(_thread: threading.Thread) -> None:
         raise RuntimeError("can't start new thread")
 

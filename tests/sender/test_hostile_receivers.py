@@ -23,22 +23,10 @@ from tests.fakes.signed_webhook import MakeSender, post, summary
     ("answer", "wanted"),
     [
         (Answer(raw=b"", close=True), (None, DeliveryError.CONNECTION_RESET, True)),
-        (
-            Answer(raw=b"BLAH BLAH\r\n\r\n", close=True),
-            (None, DeliveryError.PROTOCOL_ERROR, True),
-        ),
-        (
-            Answer(raw=bytes(range(256)) * 4, close=True),
-            (None, DeliveryError.PROTOCOL_ERROR, True),
-        ),
-        (
-            Answer(raw=b"<html>HTTP/0.9</html>", close=True),
-            (None, DeliveryError.PROTOCOL_ERROR, True),
-        ),
-        (
-            Answer(raw=b"HTTP/1.1 OK 200\r\n\r\n", close=True),
-            (None, DeliveryError.PROTOCOL_ERROR, True),
-        ),
+        (Answer(raw=b"BLAH BLAH\r\n\r\n", close=True), (None, DeliveryError.PROTOCOL_ERROR, True)),
+        (Answer(raw=bytes(range(256)) * 4, close=True), (None, DeliveryError.PROTOCOL_ERROR, True)),
+        (Answer(raw=b"<html>HTTP/0.9</html>", close=True), (None, DeliveryError.PROTOCOL_ERROR, True)),
+        (Answer(raw=b"HTTP/1.1 OK 200\r\n\r\n", close=True), (None, DeliveryError.PROTOCOL_ERROR, True)),
         (
             Answer(raw=b"HTTP/1.1 200 OK\r\nContent-Length: x\r\n\r\n", close=True),
             (None, DeliveryError.PROTOCOL_ERROR, True),
@@ -47,14 +35,8 @@ from tests.fakes.signed_webhook import MakeSender, post, summary
             Answer(raw=b"HTTP/1.1 101 Up\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n"),
             (None, DeliveryError.PROTOCOL_ERROR, True),
         ),
-        (
-            Answer(raw=b"HTTP/1.1 200 OK\r\nX: " + b"y" * 200_000),
-            (None, DeliveryError.PROTOCOL_ERROR, True),
-        ),
-        (
-            Answer(raw=b"", drip=b"HTTP/1.1 100 Continue\r\n\r\n" * 1000),
-            (None, DeliveryError.PROTOCOL_ERROR, True),
-        ),
+        (Answer(raw=b"HTTP/1.1 200 OK\r\nX: " + b"y" * 200_000), (None, DeliveryError.PROTOCOL_ERROR, True)),
+        (Answer(raw=b"", drip=b"HTTP/1.1 100 Continue\r\n\r\n" * 1000), (None, DeliveryError.PROTOCOL_ERROR, True)),
         # A whole head and a body that breaks off: the attempt fails, with the status in its result.
         (
             Answer(raw=b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc", close=True),
@@ -68,10 +50,7 @@ from tests.fakes.signed_webhook import MakeSender, post, summary
     ids=lambda value: str(value)[:40] if isinstance(value, tuple) else repr(value)[-60:],
 )
 async def test_each_malformed_answer_is_judged_and_hurts_no_later_one(
-    receiver: Receiver,
-    make_sender: MakeSender,
-    answer: Answer,
-    wanted: tuple[int | None, DeliveryError, bool],
+    receiver: Receiver, make_sender: MakeSender, answer: Answer, wanted: tuple[int | None, DeliveryError, bool]
 ) -> None:
     sender = make_sender()
     receiver.script(answer)
@@ -103,9 +82,7 @@ async def test_a_slow_answer_ends_at_the_wall_clock(
     assert (await post(sender, receiver.url())).status_code == 200
 
 
-async def test_what_is_not_http_is_quoted_as_it_came(
-    receiver: Receiver, make_sender: MakeSender
-) -> None:
+async def test_what_is_not_http_is_quoted_as_it_came(receiver: Receiver, make_sender: MakeSender) -> None:
     receiver.script(Answer(raw=b"NONSENSE from a proxy\r\n\r\n"))
     outcome = await post(make_sender(), receiver.url())
     assert outcome.error_message is not None
@@ -120,8 +97,7 @@ async def test_what_is_not_http_is_quoted_as_it_came(
         Answer(body=b"a" * 100_000),
         Answer(raw=b"HTTP/1.1 200 OK\r\nContent-Length: 100000000\r\n\r\n", drip=b"a" * 100_000),
         Answer(
-            raw=b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n",
-            drip=b"2710\r\n" + b"a" * 10_000 + b"\r\n",
+            raw=b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", drip=b"2710\r\n" + b"a" * 10_000 + b"\r\n"
         ),
     ],
     ids=["large", "100 MB", "endless"],
@@ -148,9 +124,7 @@ async def test_a_zip_bomb_stays_zipped(receiver: Receiver, make_sender: MakeSend
     assert len(outcome.response_body.encode()) <= 8192
 
 
-async def test_bytes_that_are_no_text_become_text(
-    receiver: Receiver, make_sender: MakeSender
-) -> None:
+async def test_bytes_that_are_no_text_become_text(receiver: Receiver, make_sender: MakeSender) -> None:
     receiver.script(Answer(body=b"a\0b\xff\xfec"), Answer(body=b"\xff" * 9000))
     sender = make_sender()
     assert (await post(sender, receiver.url())).response_body == "a\ufffdb\ufffd\ufffdc"
@@ -158,13 +132,7 @@ async def test_bytes_that_are_no_text_become_text(
 
 
 @pytest.mark.parametrize(
-    "location",
-    [
-        "https://localhost:{port}/other",
-        "https://127.0.0.1:{port}/",
-        "https://169.254.169.254/",
-        "/",
-    ],
+    "location", ["https://localhost:{port}/other", "https://127.0.0.1:{port}/", "https://169.254.169.254/", "/"]
 )
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
 async def test_redirects_are_not_followed(
@@ -225,9 +193,7 @@ async def test_a_receiver_that_wants_a_certificate_of_ours_is_told_as_that(
 
         def refuse() -> None:
             connection, _ = listening.accept()
-            with context.wrap_socket(
-                connection, server_side=True, do_handshake_on_connect=False
-            ) as refusing:
+            with context.wrap_socket(connection, server_side=True, do_handshake_on_connect=False) as refusing:
                 with pytest.raises(ssl.SSLError):
                     refusing.do_handshake()
                 while socket.socket.recv(refusing, 4096):  # or the alert would be lost in a reset
@@ -318,30 +284,10 @@ async def test_a_goodbye_in_the_handshake_is_a_reset(make_sender: MakeSender) ->
         ({"retry-after": "١٢"}, None),
         ({"retry-after": "soon"}, None),
         ({"retry-after": "Thu, 01 Jan 2026 00:02:00 GMT"}, None),
-        (
-            {
-                "retry-after": "Thu, 01 Jan 2026 00:02:00 GMT",
-                "date": "Thu, 01 Jan 2026 00:00:00 GMT",
-            },
-            120,
-        ),
-        (
-            {
-                "retry-after": "Thu, 01 Jan 2026 00:00:00 GMT",
-                "date": "Thu, 01 Jan 2026 00:02:00 GMT",
-            },
-            0,
-        ),
-        (
-            {
-                "retry-after": "Thu, 01 Jan 2026 00:02:00",
-                "date": "Thu, 01 Jan 2026 00:00:00 GMT",
-            },
-            None,
-        ),
+        ({"retry-after": "Thu, 01 Jan 2026 00:02:00 GMT", "date": "Thu, 01 Jan 2026 00:00:00 GMT"}, 120),
+        ({"retry-after": "Thu, 01 Jan 2026 00:00:00 GMT", "date": "Thu, 01 Jan 2026 00:02:00 GMT"}, 0),
+        ({"retry-after": "Thu, 01 Jan 2026 00:02:00", "date": "Thu, 01 Jan 2026 00:00:00 GMT"}, None),
     ],
 )
-def test_both_forms_of_retry_after_are_read_and_nothing_else(
-    headers: dict[str, str], seconds: int | None
-) -> None:
+def test_both_forms_of_retry_after_are_read_and_nothing_else(headers: dict[str, str], seconds: int | None) -> None:
     assert retry_after_s(headers) == seconds

@@ -22,9 +22,7 @@ def test_the_times_and_sizes_are_the_published_ones() -> None:
     assert (ANSWER_BYTES_MAX, ANSWER_KEPT_BYTES_MAX) == (64 * 1024, 8 * 1024)
 
 
-async def test_a_post_arrives_byte_for_byte_signed_and_plain(
-    receiver: Receiver, make_sender: MakeSender
-) -> None:
+async def test_a_post_arrives_byte_for_byte_signed_and_plain(receiver: Receiver, make_sender: MakeSender) -> None:
     outcome = await post(make_sender(), receiver.url("/hook?a=%20b&c"))
     assert replace(outcome, duration_us=0) == AttemptOutcome(200, "ok", None, None, 0, None, True)
     assert 0 < outcome.duration_us < 5_000_000
@@ -52,18 +50,12 @@ async def test_a_post_arrives_byte_for_byte_signed_and_plain(
     ],
 )
 async def test_each_kind_of_status(
-    receiver: Receiver,
-    make_sender: MakeSender,
-    status: int,
-    code: DeliveryError | None,
-    message: str | None,
+    receiver: Receiver, make_sender: MakeSender, status: int, code: DeliveryError | None, message: str | None
 ) -> None:
     body = b"" if status == 204 else "why ☹".encode()
     receiver.script(Answer(status, headers=(("Retry-After", "120"),), body=body))
     outcome = await post(make_sender(), receiver.url())
-    assert replace(outcome, duration_us=0) == AttemptOutcome(
-        status, body.decode(), code, message, 0, 120, True
-    )
+    assert replace(outcome, duration_us=0) == AttemptOutcome(status, body.decode(), code, message, 0, 120, True)
 
 
 async def test_warm_connections_are_reused(receiver: Receiver, make_sender: MakeSender) -> None:
@@ -135,9 +127,7 @@ async def test_a_connection_that_slept_with_the_machine_is_not_reused(
     assert [request.connection for request in receiver.requests] == [1, 1, 2]
 
 
-async def test_posts_at_the_same_time_do_not_mix(
-    receiver: Receiver, make_sender: MakeSender
-) -> None:
+async def test_posts_at_the_same_time_do_not_mix(receiver: Receiver, make_sender: MakeSender) -> None:
     sender = make_sender()
     receiver.choose = lambda request: Answer(
         200 if "ok" in request.path else 503, body=request.path.encode(), delay_s=0.02
@@ -164,9 +154,7 @@ async def test_proxies_of_the_environment_are_not_used(
     assert (await post(make_sender(), receiver.url())).status_code == 200
 
 
-async def test_cancelling_an_attempt_cancels_it(
-    receiver: Receiver, make_sender: MakeSender
-) -> None:
+async def test_cancelling_an_attempt_cancels_it(receiver: Receiver, make_sender: MakeSender) -> None:
     sender = make_sender()
     receiver.script(HANG)
     task = asyncio.create_task(post(sender, receiver.url()))
@@ -216,9 +204,7 @@ async def test_the_fresh_try_is_the_last(receiver: Receiver, make_sender: MakeSe
     assert len(receiver.requests) == 3
 
 
-async def test_a_fresh_connection_that_dies_is_a_failed_attempt(
-    receiver: Receiver, make_sender: MakeSender
-) -> None:
+async def test_a_fresh_connection_that_dies_is_a_failed_attempt(receiver: Receiver, make_sender: MakeSender) -> None:
     receiver.script(DROP)
     outcome = await post(make_sender(), receiver.url())
     assert summary(outcome) == (None, DeliveryError.CONNECTION_RESET, True)

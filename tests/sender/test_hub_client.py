@@ -261,9 +261,7 @@ async def test_a_cancelled_call_closes_its_connection() -> None:
         await client.aclose()
 
 
-async def test_a_closed_connection_leaves_no_buffers_until_the_next_garbage_collection(
-    hub: Receiver,
-) -> None:
+async def test_a_closed_connection_leaves_no_buffers_until_the_next_garbage_collection(hub: Receiver) -> None:
     gc.collect()
     gc.disable()
     try:
@@ -280,9 +278,7 @@ async def test_a_closed_connection_leaves_no_buffers_until_the_next_garbage_coll
 
 
 async def test_calls_at_the_same_time_do_not_mix(hub: Receiver) -> None:
-    hub.choose = lambda request: Answer(
-        body=json.dumps({"data": {"to": request.path}}).encode(), delay_s=0.05
-    )
+    hub.choose = lambda request: Answer(body=json.dumps({"data": {"to": request.path}}).encode(), delay_s=0.05)
     async with client_of(hub) as client:
         for _ in range(2):
             paths = [f"/{number}" for number in range(3)]
@@ -336,37 +332,22 @@ async def test_an_answer_that_comes_for_ever_is_given_up(hub: Receiver) -> None:
     ("answer", "wanted"),
     [
         (
-            Answer(
-                503,
-                (("Retry-After", "9"),),
-                b'{"error": {"code": "UNAVAILABLE", "message": "The disk is full."}}',
-            ),
+            Answer(503, (("Retry-After", "9"),), b'{"error": {"code": "UNAVAILABLE", "message": "The disk is full."}}'),
             (503, "UNAVAILABLE", "The disk is full.", 9.0),
         ),
         (Answer(502, body=b"<html>"), (502, "", "the hub answered 502", None)),
         (Answer(500, body=b'{"error": 5}'), (500, "", "the hub answered 500", None)),
         (Answer(502, body=b"[" * 200_000), (502, "", "the hub answered 502", None)),
         (Answer(503, (("Retry-After", "soon"),)), (503, "", "the hub answered 503", None)),
-        (
-            Answer(503, (("Retry-After", "315360000"),)),
-            (503, "", "the hub answered 503", 3600.0),
-        ),
+        (Answer(503, (("Retry-After", "315360000"),)), (503, "", "the hub answered 503", 3600.0)),
         (Answer(503, (("Retry-After", "9" * 400),)), (503, "", "the hub answered 503", 3600.0)),
+        (Answer(503, (("Retry-After", "5"), ("Retry-After", "7"))), (503, "", "the hub answered 503", 7.0)),
         (
-            Answer(503, (("Retry-After", "5"), ("Retry-After", "7"))),
-            (503, "", "the hub answered 503", 7.0),
-        ),
-        (
-            Answer(
-                500, body=json.dumps({"error": {"code": "C" * 65, "message": "m" * 301}}).encode()
-            ),
+            Answer(500, body=json.dumps({"error": {"code": "C" * 65, "message": "m" * 301}}).encode()),
             (500, "C" * 64, "m" * 300, None),
         ),
         (
-            Answer(
-                500,
-                body=b'{"error": {"code": "A\\u001b", "message": " a\\u001b[31m\\n b\\ud800\\t"}}',
-            ),
+            Answer(500, body=b'{"error": {"code": "A\\u001b", "message": " a\\u001b[31m\\n b\\ud800\\t"}}'),
             (500, "A", "a[31m b", None),
         ),
     ],
@@ -386,10 +367,7 @@ async def test_an_error_of_the_hub_is_a_refusal_with_short_printable_texts(
     ("answer", "what"),
     [
         (Answer(200, body=b"<html>"), "status 200, no JSON"),
-        (
-            Answer(200, body=b'{"data":' + b"[" * 200_000 + b"]" * 200_000 + b"}"),
-            "status 200, no JSON",
-        ),
+        (Answer(200, body=b'{"data":' + b"[" * 200_000 + b"]" * 200_000 + b"}"), "status 200, no JSON"),
         (Answer(200, body=b'{"data": []}'), "status 200, other JSON than a hub's"),
         (Answer(204), "status 204, no JSON"),
         (
@@ -406,9 +384,7 @@ async def test_a_login_page_of_the_network_is_named_as_what_is_not_a_hub(
     url = hub.url("", "127.0.0.1")
     advice = "check the address, or log in to the network"
     async with client_of(hub) as client:
-        with pytest.raises(
-            HubUnreachableError, match=rf"^what answers at {url} is not a hub \({what}\): {advice}$"
-        ):
+        with pytest.raises(HubUnreachableError, match=rf"^what answers at {url} is not a hub \({what}\): {advice}$"):
             await client.call("/v1/branch/sync", {})
 
 
@@ -420,9 +396,7 @@ async def test_nothing_is_sent_to_a_server_with_another_key(hub: Receiver) -> No
     assert hub.requests == []
 
 
-async def test_a_server_whose_certificate_contains_the_hubs_as_text_is_not_the_hub(
-    tmp_path: Path,
-) -> None:
+async def test_a_server_whose_certificate_contains_the_hubs_as_text_is_not_the_hub(tmp_path: Path) -> None:
     hubs = tmp_path / "hub"
     hubs.mkdir()
     with Receiver(hubs):
@@ -435,8 +409,7 @@ async def test_a_server_whose_certificate_contains_the_hubs_as_text_is_not_the_h
     made = draft.add_extension(comment, critical=False).sign(key, SHA256())
     served = tmp_path / "served.pem"
     served.write_bytes(
-        key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
-        + made.public_bytes(Encoding.PEM)
+        key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()) + made.public_bytes(Encoding.PEM)
     )
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     context.load_cert_chain(served)
@@ -490,9 +463,7 @@ async def test_a_server_that_speaks_no_tls_is_not_the_hub() -> None:
         await client.aclose()
 
 
-def test_a_pinned_client_loads_no_x509_library_no_cas_and_nothing_of_httpx_that_it_does_not_use() -> (
-    None
-):
+def test_a_pinned_client_loads_no_x509_library_no_cas_and_nothing_of_httpx_that_it_does_not_use() -> None:
     code = (
         "import sys, daemon.sender.hub_client as h; "
         "context = h._context('0' * 16, ''); "

@@ -47,15 +47,8 @@ def script(home: Path) -> Script:
     return write
 
 
-async def post(
-    url: str, home: Path, *, timeout_s: float = 10.0, body: bytes = BODY
-) -> AttemptOutcome:
-    targets = Targets(
-        FakeSender(lambda _url: answered(204), []),
-        LiveReceivers(),
-        home=str(home),
-        timeout_s=timeout_s,
-    )
+async def post(url: str, home: Path, *, timeout_s: float = 10.0, body: bytes = BODY) -> AttemptOutcome:
+    targets = Targets(FakeSender(lambda _url: answered(204), []), LiveReceivers(), home=str(home), timeout_s=timeout_s)
     return await targets.post(url, HEADERS, body)
 
 
@@ -64,11 +57,7 @@ async def test_a_command_gets_the_body_the_headers_and_nothing_of_ours(
 ) -> None:
     monkeypatch.setenv("MOMO_SECRET", "ours")
     outcome = await post(script("cat > body; env > env; pwd > pwd; echo taken"), home)
-    assert (outcome.status_code, outcome.response_body, outcome.error_code) == (
-        200,
-        "taken\n",
-        None,
-    )
+    assert (outcome.status_code, outcome.response_body, outcome.error_code) == (200, "taken\n", None)
     assert (home / "body").read_bytes() == BODY
     assert (home / "pwd").read_text().strip() == str(home)
     given = dict(line.split("=", 1) for line in (home / "env").read_text().splitlines())
@@ -108,9 +97,7 @@ async def test_a_command_need_not_read_its_input(home: Path, script: Script) -> 
     assert outcome.status_code == 200
 
 
-async def test_eight_kib_of_what_it_says_are_kept_and_the_rest_blocks_nobody(
-    home: Path, script: Script
-) -> None:
+async def test_eight_kib_of_what_it_says_are_kept_and_the_rest_blocks_nobody(home: Path, script: Script) -> None:
     outcome = await post(script("yes | head -c 1000000; echo oops >&2"), home)
     assert outcome.status_code == 200
     assert len(outcome.response_body) == 8 * 1024
@@ -197,18 +184,10 @@ def test_what_others_could_have_put_there_is_refused(home: Path, script: Script)
     (inside / "open" / "run").write_text("")
     (inside / "open" / "run").chmod(0o700)
     (home / "link").symlink_to(inside / "open" / "run")
-    assert "others may write to" in check_local_target(
-        LocalTarget(LocalKind.EXEC, str(home / "link"))
-    )
+    assert "others may write to" in check_local_target(LocalTarget(LocalKind.EXEC, str(home / "link")))
     assert check_local_target(LocalTarget(LocalKind.EXEC, str(folder))) == f"{folder} is not a file"
-    assert (
-        check_local_target(LocalTarget(LocalKind.EXEC, str(home / "no")))
-        == f"{home}/no: No such file or directory"
-    )
-    assert (
-        check_local_target(LocalTarget(LocalKind.SPOOL, str(command)))
-        == f"{command} is not a folder"
-    )
+    assert check_local_target(LocalTarget(LocalKind.EXEC, str(home / "no"))) == f"{home}/no: No such file or directory"
+    assert check_local_target(LocalTarget(LocalKind.SPOOL, str(command))) == f"{command} is not a folder"
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file away")
@@ -234,9 +213,7 @@ def test_one_target_has_one_spelling(url: str) -> None:
 def test_other_addresses_are_none_of_these() -> None:
     assert parse_local_target("https://shop.example/exec:/x") is None
     assert parse_local_target("execute:/x") is None
-    assert parse_local_target("spool:/var/spool/momo") == LocalTarget(
-        LocalKind.SPOOL, "/var/spool/momo"
-    )
+    assert parse_local_target("spool:/var/spool/momo") == LocalTarget(LocalKind.SPOOL, "/var/spool/momo")
 
 
 async def test_https_goes_to_the_workers_sender(home: Path) -> None:
@@ -289,9 +266,7 @@ def test_a_planted_link_is_not_followed(home: Path) -> None:
     assert not (home / "victim").exists()
 
 
-def test_a_file_that_cannot_be_finished_is_not_there(
-    home: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_that_cannot_be_finished_is_not_there(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(_descriptor: int) -> None:
         raise OSError(28, "No space left on device")
 

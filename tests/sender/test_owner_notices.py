@@ -53,9 +53,7 @@ async def test_a_notice_arrives_over_tls_with_the_account_logged_in(
     assert box.logins == [("shop@ama.example", PASSWORD)]
 
 
-async def test_a_subject_with_a_line_end_cannot_add_headers(
-    server: tuple[Mailbox, int], authority: trustme.CA
-) -> None:
+async def test_a_subject_with_a_line_end_cannot_add_headers(server: tuple[Mailbox, int], authority: trustme.CA) -> None:
     with pytest.raises(NotSent):
         await email(authority, server[1]).send("n1", "x\r\nBcc: all@evil.example", "y")
     assert server[0].got == []
@@ -73,9 +71,7 @@ async def test_what_the_server_says_no_to_is_told_without_the_password(
         await email(authority, port).send("n1", "s", "b")
 
 
-async def test_a_server_whose_certificate_is_not_trusted_gets_no_password(
-    server: tuple[Mailbox, int],
-) -> None:
+async def test_a_server_whose_certificate_is_not_trusted_gets_no_password(server: tuple[Mailbox, int]) -> None:
     box, port = server
     with pytest.raises(NotSent):
         await email(trustme.CA(), port).send("n1", "s", "b")
@@ -101,12 +97,8 @@ async def test_the_desktop_gets_subject_and_body_as_they_are(tmp_path: Path) -> 
     assert shown.read_text() == "--app-name=momo|--|--help|a\nb; rm -rf /|"
 
 
-@pytest.mark.parametrize(
-    ("script", "said"), [("echo no display >&2; exit 1", "no display"), ("exit 3", "3")]
-)
-async def test_a_desktop_that_shows_nothing_says_why(
-    tmp_path: Path, script: str, said: str
-) -> None:
+@pytest.mark.parametrize(("script", "said"), [("echo no display >&2; exit 1", "no display"), ("exit 3", "3")])
+async def test_a_desktop_that_shows_nothing_says_why(tmp_path: Path, script: str, said: str) -> None:
     with pytest.raises(NotSent, match=said):
         await Desktop(program(tmp_path, script)).send("n1", "s", "b")
 
@@ -116,9 +108,7 @@ async def test_a_desktop_without_the_program_says_so(tmp_path: Path) -> None:
         await Desktop(str(tmp_path / "nowhere")).send("n1", "s", "b")
 
 
-async def test_a_desktop_that_hangs_is_not_waited_for(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_desktop_that_hangs_is_not_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("daemon.sender.owner_notices.DESKTOP_TIMEOUT_S", 0.1)
     with pytest.raises(NotSent, match="did not end"):
         await Desktop(program(tmp_path, "exec sleep 60")).send("n1", "s", "b")

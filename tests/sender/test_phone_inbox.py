@@ -61,14 +61,10 @@ async def test_an_older_app_is_asked_under_its_own_path_and_another_answer_is_sa
         ]
 
 
-async def test_an_answer_that_comes_for_ever_is_given_up(
-    certificates: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_an_answer_that_comes_for_ever_is_given_up(certificates: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SSL_CERT_FILE", str(certificates / "ca.pem"))
     head = b"HTTP/1.1 202 Accepted\r\nContent-Length: 8000000\r\n\r\n"
     with Receiver(certificates) as app:
         app.script(Answer(raw=head, drip=b" ", drip_s=0.05))
         with pytest.raises(InboxError, match=r"no whole answer within 0\.5 s$"):
-            await asyncio.wait_for(
-                post_again(app.url("/phone/"), USER, PASSWORD, 0, DAY_US, timeout_s=0.5), 5
-            )
+            await asyncio.wait_for(post_again(app.url("/phone/"), USER, PASSWORD, 0, DAY_US, timeout_s=0.5), 5)

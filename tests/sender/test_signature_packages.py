@@ -14,9 +14,7 @@ from daemon.core.webhooks.signing import AttemptMetadata, headers, make_secret
 from tests.fakes.receiver import Receiver
 from tests.fakes.signed_webhook import MakeSender
 
-PAGE = (Path(__file__).parents[2] / "docs" / "developers" / "webhooks.md").read_text(
-    encoding="utf-8"
-)
+PAGE = (Path(__file__).parents[2] / "docs" / "developers" / "webhooks.md").read_text(encoding="utf-8")
 IMPORT = r"(?:import|from) (standardwebhooks|svix|stripe)\b"
 SNIPPETS = {
     re.findall(IMPORT, code)[0]: code

@@ -24,9 +24,7 @@ async def post(receiver: Receiver, stamp: int) -> AttemptOutcome:
         await sender.aclose()
 
 
-async def test_an_expired_certificate_was_valid_at_the_time_of_the_signature(
-    tmp_path: Path,
-) -> None:
+async def test_an_expired_certificate_was_valid_at_the_time_of_the_signature(tmp_path: Path) -> None:
     """The wall clock of this test is the wrong one."""
     expired = dt.datetime.fromtimestamp(NOW_S - DAY_S, dt.UTC)
     with Receiver(tmp_path, not_after=expired, default=Answer(headers=DATE)) as receiver:
@@ -37,9 +35,7 @@ async def test_an_expired_certificate_was_valid_at_the_time_of_the_signature(
 
 
 @pytest.mark.parametrize("stamp", [60, NOW_S + 40_000 * DAY_S], ids=["1970", "in a century"])
-async def test_a_certificate_that_is_not_valid_at_that_time_is_refused(
-    tmp_path: Path, stamp: int
-) -> None:
+async def test_a_certificate_that_is_not_valid_at_that_time_is_refused(tmp_path: Path, stamp: int) -> None:
     not_after = dt.datetime.fromtimestamp(NOW_S + 300 * DAY_S, dt.UTC)
     with Receiver(tmp_path, not_after=not_after) as receiver:
         outcome = await post(receiver, stamp)

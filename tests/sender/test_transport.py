@@ -15,14 +15,7 @@ from hypothesis import strategies as st
 from daemon.core.branches.public_key import spki_of_pem
 from daemon.core.webhooks.delivery import DeliveryError
 from daemon.sender import transport
-from daemon.sender.address_guard import (
-    PUBLIC_ONLY,
-    URL_PARTS,
-    AddressPolicy,
-    check_url,
-    parse_address,
-    split_authority,
-)
+from daemon.sender.address_guard import PUBLIC_ONLY, URL_PARTS, AddressPolicy, check_url, parse_address, split_authority
 from daemon.sender.connect import Dialer, SystemResolver, connect_socket
 from daemon.sender.connection import ExchangeError, ExchangeTimeout
 from daemon.sender.http_client import InboxError, post_again
@@ -61,9 +54,7 @@ async def test_a_request_is_these_octets(certificates: Path) -> None:
     server.close()
 
 
-async def test_a_name_in_another_script_is_sent_in_its_ascii_form(
-    tmp_path: Path, make_sender: MakeSender
-) -> None:
+async def test_a_name_in_another_script_is_sent_in_its_ascii_form(tmp_path: Path, make_sender: MakeSender) -> None:
     name = "xn--mnchen-3ya.test"
 
     async def look_up(host: str, port: int) -> list[str]:
@@ -71,9 +62,7 @@ async def test_a_name_in_another_script_is_sent_in_its_ascii_form(
         return ["127.0.0.1"]
 
     with Receiver(tmp_path, names=(name,)) as receiver:
-        sender = make_sender(
-            type(LOCAL).from_settings([name]), ca_file=receiver.ca_file, resolver=look_up
-        )
+        sender = make_sender(type(LOCAL).from_settings([name]), ca_file=receiver.ca_file, resolver=look_up)
         assert (await post(sender, receiver.url(host=name))).status_code == 200
         assert receiver.requests[0].headers["host"] == f"{name}:{receiver.port}"
 
@@ -107,12 +96,7 @@ async def test_each_proper_or_usual_form_of_an_answer_is_read_and_its_connection
 
 
 @pytest.mark.parametrize(
-    "raw",
-    [
-        OK + b"\r\nhello",
-        b"HTTP/1.0 200 OK\r\n\r\nhello",
-        OK + b"Transfer-Encoding: gzip\r\n\r\nhello",
-    ],
+    "raw", [OK + b"\r\nhello", b"HTTP/1.0 200 OK\r\n\r\nhello", OK + b"Transfer-Encoding: gzip\r\n\r\nhello"]
 )
 async def test_a_body_without_a_length_ends_with_the_connection(
     receiver: Receiver, make_sender: MakeSender, raw: bytes
@@ -213,9 +197,7 @@ async def test_an_improper_answer_is_told_with_its_fault(
     assert outcome.error_message == f"the answer is not proper HTTP: {why}"
 
 
-async def test_an_answer_before_the_whole_request_was_sent_counts_and_ends_the_connection(
-    certificates: Path,
-) -> None:
+async def test_an_answer_before_the_whole_request_was_sent_counts_and_ends_the_connection(certificates: Path) -> None:
     """A receiver may refuse a body that it has not read."""
     connections = 0
     done = asyncio.Event()
@@ -271,19 +253,13 @@ async def test_a_header_that_would_change_the_request_is_refused_and_nothing_is_
     assert receiver.connections == 0
 
 
-async def test_a_header_in_another_script_is_sent_in_utf_8(
-    receiver: Receiver, make_sender: MakeSender
-) -> None:
-    outcome = await make_sender().post(
-        receiver.url(), {**headers(), "X-Shop": "Akosua \u0254"}, BODY
-    )
+async def test_a_header_in_another_script_is_sent_in_utf_8(receiver: Receiver, make_sender: MakeSender) -> None:
+    outcome = await make_sender().post(receiver.url(), {**headers(), "X-Shop": "Akosua \u0254"}, BODY)
     assert outcome.status_code == 200
     assert receiver.requests[0].headers["x-shop"].encode("latin-1").decode() == "Akosua \u0254"
 
 
-async def test_of_a_header_that_came_twice_the_last_counts(
-    receiver: Receiver, make_sender: MakeSender
-) -> None:
+async def test_of_a_header_that_came_twice_the_last_counts(receiver: Receiver, make_sender: MakeSender) -> None:
     receiver.script(Answer(503, headers=(("Retry-After", "9"), ("Retry-After", "120"))))
     assert (await post(make_sender(), receiver.url())).retry_after_s == 120
 
@@ -322,9 +298,7 @@ QUERIES = PRINTABLE.map(lambda text: f"?{text}") | st.just("")
 
 
 @given(HOSTS, PORTS, PATHS | PRINTABLE.map(lambda text: f"/{text}"), QUERIES)
-def test_the_host_that_is_called_is_the_one_that_was_checked(
-    host: str, port: str, path: str, query: str
-) -> None:
+def test_the_host_that_is_called_is_the_one_that_was_checked(host: str, port: str, path: str, query: str) -> None:
     """The text is checked by our own reading of a URL, and httpx's is what is called."""
     url = f"https://{host}{port}{path}{query}"
     assume(check_url(url) is None)

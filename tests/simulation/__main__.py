@@ -37,9 +37,7 @@ def main() -> int:
         for seed, (problem, _) in zip(seeds, pool.map(play, seeds), strict=True):
             if problem is not None:
                 failed += 1
-                print(
-                    f"seed {seed} failed: {problem}\n  again: python -m tests.simulation --seeds 1 --from {seed}"
-                )
+                print(f"seed {seed} failed: {problem}\n  again: python -m tests.simulation --seeds 1 --from {seed}")
     print(f"{len(seeds)} seeds, {failed} failed, {clock.monotonic() - began:.0f} s")
     return 1 if failed else 0
 

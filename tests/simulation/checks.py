@@ -19,16 +19,7 @@ PHONES_QUIET_S = 2_400.0
 OUTBOX_QUIET_H = 80
 """Hours in which each delivery ends: the longest schedule, and a replay after it."""
 FINAL = "('delivered', 'failed')"
-TABLES = (
-    "transactions",
-    "payments",
-    "messages",
-    "reviews",
-    "deliveries",
-    "dead_letters",
-    "attempts",
-    "events",
-)
+TABLES = ("transactions", "payments", "messages", "reviews", "deliveries", "dead_letters", "attempts", "events")
 
 
 def run_day(folder: Path, size: Size) -> Shop:
@@ -70,11 +61,7 @@ async def _day(shop: Shop) -> None:
             break
     await shop.end()
     check_invariants(shop.database)
-    problems = [
-        problem
-        for judged in (_messages, _money, _webhooks)
-        for problem in judged(shop, customers.truth)
-    ]
+    problems = [problem for judged in (_messages, _money, _webhooks) for problem in judged(shop, customers.truth)]
     assert not problems, "\n".join(problems[:20])
 
 
@@ -98,19 +85,13 @@ def _rows(shop: Shop, sql: str) -> list[tuple[Any, ...]]:
 
 def _messages(shop: Shop, truth: Truth) -> list[str]:
     """Check that every message that reached a SIM is stored once, under that SIM, and no part left its slot too early."""
-    found = Counter(
-        _rows(shop, "SELECT sim_key, body FROM messages WHERE imported = 0 AND body <> ''")
-    )
+    found = Counter(_rows(shop, "SELECT sim_key, body FROM messages WHERE imported = 0 AND body <> ''"))
     sent = Counter(truth.texts)
     problems = [f"left its slot before it was stored: {one}" for one in shop.too_early]
     problems += [f"lost: {one}" for one in sent if not found[one]]
     problems += [f"stored {found[one]} times: {one}" for one in sent if found[one] > 1]
     problems += [f"never sent: {one}" for one in found if one not in sent]
-    problems += [
-        f"left on {phone.name}"
-        for phone in shop.phones
-        if phone.phone.stored() or phone.phone.held()
-    ]
+    problems += [f"left on {phone.name}" for phone in shop.phones if phone.phone.stored() or phone.phone.held()]
     return problems
 
 
@@ -120,12 +101,7 @@ def _money(shop: Shop, truth: Truth) -> list[str]:
     No forgery pays. Each genuine receipt is matched, or a sale of its own, or was reviewed. Given answers remain true.
     """
     standing = dict(_rows(shop, "SELECT telco_transaction_id, standing FROM payments"))
-    reviewed = {
-        body
-        for (body,) in _rows(
-            shop, "SELECT m.body FROM reviews r JOIN messages m ON m.id = r.message_id"
-        )
-    }
+    reviewed = {body for (body,) in _rows(shop, "SELECT m.body FROM reviews r JOIN messages m ON m.id = r.message_id")}
     paid_by = dict(
         _rows(
             shop,
@@ -149,11 +125,7 @@ def _money(shop: Shop, truth: Truth) -> list[str]:
         if one in truth.genuine and facts[one][0] != truth.genuine[one].amount_minor
     ]
     # A payment older than its line is historical: the number was off its SIM meanwhile.
-    problems += [
-        f"read from a phone, but historical: {one}"
-        for one, (_, history) in facts.items()
-        if history
-    ]
+    problems += [f"read from a phone, but historical: {one}" for one, (_, history) in facts.items() if history]
     problems += [f"forged, but {standing[one]}: {one}" for one in truth.forged if one in standing]
     problems += [
         f"neither a payment nor reviewed: {one}"
@@ -162,12 +134,8 @@ def _money(shop: Shop, truth: Truth) -> list[str]:
     ]
     waiting = _rows(shop, "SELECT id, reason FROM reviews WHERE state = 'open'")
     problems += [f"review still open: {one}" for one in waiting]
-    orders = {
-        row[0] for row in _rows(shop, "SELECT 'svc_trx_' || REPLACE(id, '-', '') FROM transactions")
-    }
-    problems += [
-        f"an answered transaction is gone: {one}" for one in truth.orders if one not in orders
-    ]
+    orders = {row[0] for row in _rows(shop, "SELECT 'svc_trx_' || REPLACE(id, '-', '') FROM transactions")}
+    problems += [f"an answered transaction is gone: {one}" for one in truth.orders if one not in orders]
     problems += [
         f"{reference} was matched with {telco_id}, and is {paid_by.get(reference)}"
         for reference, telco_id in truth.matched.items()
@@ -181,14 +149,10 @@ def _webhooks(shop: Shop, truth: Truth) -> list[str]:
     del truth
     problems = [f"{host}: {wrong}" for host, it in shop.receivers.items() for wrong in it.wrong]
     problems += [
-        f"dialled {address}"
-        for address in shop.internet.dialled
-        if not ipaddress.ip_address(address).is_global
+        f"dialled {address}" for address in shop.internet.dialled if not ipaddress.ip_address(address).is_global
     ]
     taken = {webhook_id for receiver in shop.receivers.values() for webhook_id in receiver.taken}
-    for status, webhook_id, delivered_at in _rows(
-        shop, "SELECT status, webhook_id, delivered_at FROM deliveries"
-    ):
+    for status, webhook_id, delivered_at in _rows(shop, "SELECT status, webhook_id, delivered_at FROM deliveries"):
         if status not in {"delivered", "failed"}:
             problems.append(f"still {status}: {webhook_id}")
         if delivered_at is not None and webhook_id not in taken:

@@ -102,9 +102,7 @@ class Customers:
         await asyncio.sleep(5400 if way == "late" else self._rng.uniform(10, 1200))
         self._pay(way, data["reference"], data["svc_code"], amount_minor)
 
-    async def _ask_again(
-        self, asked: InitializeRequest, idempotency: Idempotency, body: bytes
-    ) -> None:
+    async def _ask_again(self, asked: InitializeRequest, idempotency: Idempotency, body: bytes) -> None:
         """Repeat a call with an answered key: the same body, or another one."""
         same = self._rng.random() < 0.7
         self.shop.note("asked again" if same else "asked otherwise")
@@ -206,9 +204,7 @@ class Customers:
         if self._rng.random() < 0.5:
             self.truth.spoofed.add(made.telco_id)
         else:
-            pdus = encode_deliver(
-                THIEF, made.text, made.sent_at, smsc=number.sim.smsc, reference=number.reference
-            )
+            pdus = encode_deliver(THIEF, made.text, made.sent_at, smsc=number.sim.smsc, reference=number.reference)
             made = replace(made, pdus=pdus)
             self.truth.forged.add(made.telco_id)
         self._send(number, made)
@@ -219,6 +215,4 @@ async def _initialize(env: Env, asked: InitializeRequest, claim: Idempotency) ->
         transaction = made.transaction
         return json.dumps({"reference": transaction.reference, "svc_code": transaction.svc_code})
 
-    return await answered(
-        claim, lambda keep: initialize.initialize(env, OWNER, asked, keep=keep), text
-    )
+    return await answered(claim, lambda keep: initialize.initialize(env, OWNER, asked, keep=keep), text)

@@ -13,16 +13,7 @@ from tests.simulation.simulated_phone import SimulatedPhone
 
 NAGS: Final = ("garbage", "errors", "sim-busy", "no-notices", "slow", "delete-fails", "delete-lies")
 HANGS: Final = ("hang", "hang-until-reset")
-WAYS: Final = (
-    (503,),
-    (503, 200),
-    ("lost", 200),
-    ("hang",),
-    ("hang", 200),
-    (404,),
-    (200, 410),
-    (429, 200),
-)
+WAYS: Final = ((503,), (503, 200), ("lost", 200), ("hang",), ("hang", 200), (404,), (200, 410), (429, 200))
 
 FAULTS: Final = {
     "unplug": 3, "hang": 2, "nag": 3, "swap sims": 2, "reboot": 2, "restart": 2, "upgrade": 1, "power cut": 1, "sleep": 1,
@@ -44,9 +35,7 @@ class Faults:
 
     async def strike(self, end: float) -> None:
         """Inject faults until `end`."""
-        weights = [
-            self._shop.size.thief if name == "thief" else weight for name, weight in FAULTS.items()
-        ]
+        weights = [self._shop.size.thief if name == "thief" else weight for name, weight in FAULTS.items()]
         struck = list[asyncio.Task[None]]()
         while True:
             await asyncio.sleep(self._rng.expovariate(1 / self._shop.size.fault_every_s))
@@ -54,11 +43,7 @@ class Faults:
                 break
             self._shop.watch()
             name = self._rng.choices([*FAULTS], weights)[0]
-            what = (
-                self._customers.thief
-                if name == "thief"
-                else getattr(self, "_" + name.replace(" ", "_"))
-            )
+            what = self._customers.thief if name == "thief" else getattr(self, "_" + name.replace(" ", "_"))
             struck.append(asyncio.create_task(self._shop.happen(name, what())))
         await asyncio.gather(*struck)
 

@@ -43,9 +43,7 @@ def register_number(tx: Tx, at: int, number: Number, now: int) -> None:
     begin_chain(tx, number.sim.iccid, provider, number.balance_minor, now)
 
 
-def set_up(
-    tx: Tx, numbers: Sequence[Number], vault: Vault, entropy: Entropy, now: int
-) -> dict[str, Receiver]:
+def set_up(tx: Tx, numbers: Sequence[Number], vault: Vault, entropy: Entropy, now: int) -> dict[str, Receiver]:
     """Put the numbers on their known SIMs and make an endpoint for each host; return the receivers."""
     for at, number in enumerate(numbers):
         register_number(tx, at, number, now)
@@ -57,12 +55,7 @@ def set_up(
             "INSERT INTO endpoints (id, kind, mode, url, url_normalised, description, events, catch_all, "
             "include_raw, is_active, consecutive_failures, created_at, updated_at) VALUES (:id, 'endpoint', "
             "'live', :url, :url, '', :events, 1, 0, 1, 0, :now, :now)",
-            {
-                "id": endpoint_id(at),
-                "url": f"https://{host}/hook",
-                "events": EVENTS[at],
-                "now": now,
-            },
+            {"id": endpoint_id(at), "url": f"https://{host}/hook", "events": EVENTS[at], "now": now},
         )
         receivers[host] = Receiver([_secret(tx, endpoint_id(at), vault, entropy, now), account])
     return receivers
@@ -72,10 +65,6 @@ def _secret(tx: Tx, owner: str, vault: Vault, entropy: Entropy, now: int) -> str
     secret = make_secret(entropy.bytes(32))
     tx.run(
         "INSERT INTO webhook_secrets (owner, sealed, created_at) VALUES (:owner, :sealed, :now)",
-        {
-            "owner": owner,
-            "sealed": vault.seal(secret.encode(), store_endpoints.SIGNING_PURPOSE),
-            "now": now,
-        },
+        {"owner": owner, "sealed": vault.seal(secret.encode(), store_endpoints.SIGNING_PURPOSE), "now": now},
     )
     return secret

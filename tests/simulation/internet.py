@@ -104,11 +104,7 @@ class Receivers:
             way = self._arrived(receiver, headers, body)
             since = self._paused.get(host)
             # A transaction's own URL is not the endpoint that was paused.
-            if (
-                since is not None
-                and url.endswith("/hook")
-                and self._clock.monotonic() > since + UNDER_WAY_S
-            ):
+            if since is not None and url.endswith("/hook") and self._clock.monotonic() > since + UNDER_WAY_S:
                 receiver.wrong.append("got a webhook while it was paused")
         await asyncio.sleep(TIMEOUT_S if way == "hang" else ANSWER_S)
         if isinstance(way, int):

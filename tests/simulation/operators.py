@@ -89,23 +89,17 @@ class Operators:
         written = self._truth.forged | self._truth.spoofed
         forged = any(one == telco_id or one in (body or "") for one in written)
         if forged:
-            await self.shop.call(
-                lambda env: review.reject(env, OWNER, review_id, "forged", confirmed=True)
-            )
+            await self.shop.call(lambda env: review.reject(env, OWNER, review_id, "forged", confirmed=True))
             return
         said = review.Approval(confirmed=True)
         answer = await self.shop.call(lambda env: review.approve(env, OWNER, review_id, said))
         if isinstance(answer, MomoError) and not isinstance(answer, Killed):
-            await self.shop.call(
-                lambda env: review.reject(env, OWNER, review_id, "", confirmed=True)
-            )
+            await self.shop.call(lambda env: review.reject(env, OWNER, review_id, "", confirmed=True))
 
     async def _cancel(self) -> None:
         if self._truth.orders:
             reference = self._rng.choice([*self._truth.orders])
-            await self.shop.call(
-                lambda env: cancel_expire.cancel(env, OWNER, reference, reason=None)
-            )
+            await self.shop.call(lambda env: cancel_expire.cancel(env, OWNER, reference, reason=None))
 
     async def _pause(self) -> None:
         await self._switch(active=False)
@@ -130,9 +124,7 @@ class Operators:
 
     async def _replay(self) -> None:
         now = self.shop.clock.now_us()
-        asked = replay.ReplayRequest(
-            endpoint_id(self._rng.randrange(len(HOSTS))), now - HOUR_US, now
-        )
+        asked = replay.ReplayRequest(endpoint_id(self._rng.randrange(len(HOSTS))), now - HOUR_US, now)
         await self.shop.call(lambda env: replay.replay(env, OWNER, asked))
 
     async def replay_all(self) -> None:
@@ -163,14 +155,10 @@ class Operators:
             self.shop.receivers[HOSTS[at]].secrets.append(shown.secret)
         elif isinstance(shown, Killed):
             # It may have been rotated, so look it up.
-            seen = await self.shop.call(
-                lambda env: endpoints.reveal_secret(env, OWNER, endpoint_id(at))
-            )
+            seen = await self.shop.call(lambda env: endpoints.reveal_secret(env, OWNER, endpoint_id(at)))
             while not isinstance(seen, endpoints.RevealedSecret):
                 await asyncio.sleep(60)
-                seen = await self.shop.call(
-                    lambda env: endpoints.reveal_secret(env, OWNER, endpoint_id(at))
-                )
+                seen = await self.shop.call(lambda env: endpoints.reveal_secret(env, OWNER, endpoint_id(at)))
             self.shop.receivers[HOSTS[at]].secrets.append(seen.secret)
 
     async def _move(self) -> None:
@@ -191,10 +179,7 @@ class Operators:
                 slot = Slot(rows[0][0], rows[0][1])
                 moved = await self.shop.call(
                     partial(
-                        payment_methods.change,
-                        caller=OWNER,
-                        method_id=number.line_id,
-                        changes=MethodChanges(sim=slot),
+                        payment_methods.change, caller=OWNER, method_id=number.line_id, changes=MethodChanges(sim=slot)
                     )
                 )
                 if not isinstance(moved, MomoError):
@@ -214,20 +199,14 @@ class Operators:
         number = self._rng.choice(numbers)
         known = [one for one in newest if (number.sim.iccid, one.text) in self._truth.texts]
         some = [one for one in known if self._rng.random() < 0.5 or (just and one is newest[-1])]
-        entries = [
-            import_file.FileMessage(one.sender, one.text, to_us(one.sent_at)) for one in some
-        ]
+        entries = [import_file.FileMessage(one.sender, one.text, to_us(one.sent_at)) for one in some]
         stored = {body for (body,) in await self.shop.look("SELECT body FROM messages")}
         said = await self.shop.call(
-            lambda env: import_file.import_messages(
-                env, OWNER, number.line_id, entries, dry_run=False
-            )
+            lambda env: import_file.import_messages(env, OWNER, number.line_id, entries, dry_run=False)
         )
         if not isinstance(said, MomoError) and any(one.text not in stored for one in some):
             self.shop.note(BEFORE_PHONE)
 
     async def _claim(self) -> None:
         number = self._rng.choice(self.shop.numbers)
-        await self.shop.call(
-            lambda env: payment_methods.claim_unplaced(env, OWNER, number.line_id, dry_run=False)
-        )
+        await self.shop.call(lambda env: payment_methods.claim_unplaced(env, OWNER, number.line_id, dry_run=False))

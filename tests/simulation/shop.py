@@ -124,17 +124,11 @@ class Shop:
         self._open_env()
         for at, number in enumerate(self.numbers):
             sim = number.sim
-            who = PhoneIdentity(
-                f"/dev/ttyUSB{at}", IMEIS[at], sim.iccid, sim.imsi, "", "", smsc=sim.smsc
-            )
+            who = PhoneIdentity(f"/dev/ttyUSB{at}", IMEIS[at], sim.iccid, sim.imsi, "", "", smsc=sim.smsc)
             await modems.identify(self.env, who)
         now = self.clock.now_us()
-        self.receivers = await self.store.write(
-            lambda tx: set_up(tx, self.numbers, self.vault, self._entropy, now)
-        )
-        self.posts = Receivers(
-            self.internet, self.clock, self.receivers, random.Random(self.size.seed + 2)
-        )
+        self.receivers = await self.store.write(lambda tx: set_up(tx, self.numbers, self.vault, self._entropy, now))
+        self.posts = Receivers(self.internet, self.clock, self.receivers, random.Random(self.size.seed + 2))
 
         for at, phone in enumerate(self.phones):
             phone.plug(f"/dev/ttyUSB{at}")
@@ -193,9 +187,7 @@ class Shop:
         await machine.begin_clock(self.env)
         await texts.recover(self.env)
         log = Log(self.log)
-        reach = HostProbe(
-            PUBLIC_ONLY, resolver=self.internet.look_up, connector=self.internet.connect
-        )
+        reach = HostProbe(PUBLIC_ONLY, resolver=self.internet.look_up, connector=self.internet.connect)
         self._deliver = DeliverLoop(self.env, self.posts, log, reach)
         ports = Ports(self.env, log, (), find=self.usb_ports.find, opener=self.usb_ports.open)
         self._loops = [

@@ -96,10 +96,7 @@ class SimulatedLoop(asyncio.SelectorEventLoop):
         return self._simulated.monotonic()
 
     def run_in_executor(
-        self,
-        _executor: Executor | None,
-        func: Callable[[*Arguments], Result],
-        *args: *Arguments,
+        self, _executor: Executor | None, func: Callable[[*Arguments], Result], *args: *Arguments
     ) -> "asyncio.Future[Result]":
         """Run the job here and now: a thread would not be waited for."""
         future: asyncio.Future[Result] = self.create_future()

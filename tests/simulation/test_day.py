@@ -71,9 +71,7 @@ def test_the_same_seed_is_the_same_hour(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("gap_s", [0.5, 5.0, 60.0])
-def test_sims_that_change_places_in_running_phones_keep_their_lines(
-    tmp_path: Path, gap_s: float
-) -> None:
+def test_sims_that_change_places_in_running_phones_keep_their_lines(tmp_path: Path, gap_s: float) -> None:
     world = World(tmp_path, hour(3))
 
     async def swap() -> Verdict:
@@ -81,10 +79,7 @@ def test_sims_that_change_places_in_running_phones_keep_their_lines(
         huawei, sim800, quectel, mute = world.phones
         pairs = [(huawei, sim800), (quectel, huawei), (sim800, quectel)]
         if gap_s > ANSWER_VALID_S:
-            pairs += [
-                (mute, huawei),
-                (sim800, mute),
-            ]  # It does not report its SIM by itself; it must be asked.
+            pairs += [(mute, huawei), (sim800, mute)]  # It does not report its SIM by itself; it must be asked.
         for first, second in pairs:
             await world.swap_running(first, second, gap_s)
             for number in world.numbers:
@@ -103,9 +98,7 @@ def test_sims_that_change_places_in_running_phones_keep_their_lines(
 
 
 @pytest.mark.slow
-def test_a_daemon_that_deletes_before_it_stores_is_caught(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_daemon_that_deletes_before_it_stores_is_caught(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     heard = loops_modems.PortLoop._heard
 
     def hasty(loop: loops_modems.PortLoop, events: Sequence[said.Event]) -> None:
@@ -119,9 +112,7 @@ def test_a_daemon_that_deletes_before_it_stores_is_caught(
 
 
 @pytest.mark.slow
-def test_a_daemon_that_forgets_a_storage_is_caught(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_daemon_that_forgets_a_storage_is_caught(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     begin = CommandScheduler.begin
 
     def forgetful(work: CommandScheduler, setup: SessionSetup, now: float) -> None:
@@ -134,9 +125,7 @@ def test_a_daemon_that_forgets_a_storage_is_caught(
 
 
 @pytest.mark.slow
-def test_a_daemon_that_knows_a_sim_by_its_port_is_caught(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_daemon_that_knows_a_sim_by_its_port_is_caught(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     known: dict[str, Source] = {}
     identified = modems.identify
 
@@ -149,9 +138,7 @@ def test_a_daemon_that_knows_a_sim_by_its_port_is_caught(
 
 
 @pytest.mark.slow
-def test_a_daemon_that_stores_a_message_again_is_caught(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_daemon_that_stores_a_message_again_is_caught(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(messages, "has_part", lambda *_: False)
     digest = message_journal.digest
     taken: list[str] = []

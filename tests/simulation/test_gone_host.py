@@ -47,9 +47,7 @@ class Gone(Day):
 
     async def live(self, hours: float) -> None:
         """Receive one payment and wait."""
-        reach = HostProbe(
-            PUBLIC_ONLY, resolver=self.internet.look_up, connector=self.internet.connect
-        )
+        reach = HostProbe(PUBLIC_ONLY, resolver=self.internet.look_up, connector=self.internet.connect)
         loop = DeliverLoop(self.env, self.receivers, Log(io.StringIO()), reach)
         task = asyncio.create_task(loop.run())
         await asyncio.sleep(1)
@@ -59,16 +57,12 @@ class Gone(Day):
         await task
 
     def notices(self) -> list[tuple[str, float]]:
-        rows = self.store.peek(
-            lambda reader: reader.all("SELECT type, at FROM events ORDER BY seq")
-        )
+        rows = self.store.peek(lambda reader: reader.all("SELECT type, at FROM events ORDER BY seq"))
         (began,) = {row.created_at for row in self.rows(Delivery, "deliveries")}
         return [(kind, (at - began) / 1e6) for kind, at in rows]
 
 
-def test_the_only_receiver_gets_a_notice_within_minutes_and_is_given_up_after_its_schedule(
-    tmp_path: Path,
-) -> None:
+def test_the_only_receiver_gets_a_notice_within_minutes_and_is_given_up_after_its_schedule(tmp_path: Path) -> None:
     day = Gone(tmp_path, endpoints=1)
     try:
         run(day.clock, opened(day, 92))
@@ -84,9 +78,7 @@ def test_the_only_receiver_gets_a_notice_within_minutes_and_is_given_up_after_it
     assert NOTICE_AFTER_S <= notices[0][1] < NOTICE_AFTER_S + 120
 
 
-def test_with_a_second_receiver_the_failing_one_counts_its_failures(
-    tmp_path: Path,
-) -> None:
+def test_with_a_second_receiver_the_failing_one_counts_its_failures(tmp_path: Path) -> None:
     day = Gone(tmp_path, endpoints=2)
     try:
         run(day.clock, opened(day, 92))
@@ -100,11 +92,7 @@ def test_with_a_second_receiver_the_failing_one_counts_its_failures(
         (DeliveryStatus.DELIVERED, 1),
     ]
     assert (gone.consecutive_failures, well.consecutive_failures) == (13, 0)
-    assert [kind for kind, _ in notices] == [
-        "delivery.delivered",
-        "endpoint.failing",
-        "delivery.failed",
-    ]
+    assert [kind for kind, _ in notices] == ["delivery.delivered", "endpoint.failing", "delivery.failed"]
 
 
 async def opened(day: Gone, hours: float) -> None:

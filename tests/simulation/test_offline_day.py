@@ -49,20 +49,11 @@ class Day:
         self.store = WakingStore.open(str(folder / "momo.db"), now_us=self.clock.now_us())
         entropy = FakeEntropy(1)
         self.store.rng = random.Random(5)
-        self.env = Env(
-            self.store,
-            self.clock,
-            entropy,
-            Config(),
-            Vault(places, "file"),
-            account_key=b"k" * 32,
-        )
+        self.env = Env(self.store, self.clock, entropy, Config(), Vault(places, "file"), account_key=b"k" * 32)
         self.receivers = Receivers(self.internet, self.clock)
 
     async def open(self) -> None:
-        sealed = self.env.vault.seal(
-            make_secret(bytes(32)).encode(), store_endpoints.SIGNING_PURPOSE
-        )
+        sealed = self.env.vault.seal(make_secret(bytes(32)).encode(), store_endpoints.SIGNING_PURPOSE)
 
         def job(tx: Tx) -> None:
             for number in range(1, self.endpoints + 1):
@@ -95,12 +86,7 @@ class Day:
                     "test, status, attempt_count, run, next_attempt_at, created_at) VALUES (:id, :id, "
                     "(SELECT seq FROM endpoints WHERE id = :endpoint), "
                     "'transaction.forwarded', :subject, 0, (SELECT seq FROM transactions WHERE id = 't'), 0, 'pending', 0, 1, :now, :now)",
-                    {
-                        "id": f"d{number}-{endpoint}",
-                        "endpoint": f"e{endpoint}",
-                        "subject": number + 1,
-                        "now": now,
-                    },
+                    {"id": f"d{number}-{endpoint}", "endpoint": f"e{endpoint}", "subject": number + 1, "now": now},
                 )
                 tx.run(
                     "INSERT INTO delivery_bodies (delivery_seq, deflated) SELECT seq, x'abae0500' FROM deliveries WHERE id = :id",
@@ -146,12 +132,8 @@ def test_eight_hours_without_a_link_count_as_no_failure(tmp_path: Path, payments
         took = run(day.clock, live(day))
         deliveries = day.rows(Delivery, "deliveries")
         endpoints = day.rows(Endpoint, "endpoints")
-        counted = day.store.peek(
-            lambda reader: reader.value("SELECT COUNT(*) FROM attempts WHERE counted = 1")
-        )
-        paused = day.store.peek(
-            lambda reader: reader.value("SELECT COUNT(*) FROM events WHERE type LIKE 'endpoint.%'")
-        )
+        counted = day.store.peek(lambda reader: reader.value("SELECT COUNT(*) FROM attempts WHERE counted = 1"))
+        paused = day.store.peek(lambda reader: reader.value("SELECT COUNT(*) FROM events WHERE type LIKE 'endpoint.%'"))
     finally:
         day.store.close()
     assert took <= BACK_S

@@ -72,9 +72,7 @@ def test_the_same_seed_is_the_same_morning(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_daemon_whose_commits_do_not_last_is_caught(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_daemon_whose_commits_do_not_last_is_caught(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     commit = FaultyStore._commit
 
     def forgetful(store: FaultyStore, connection: sqlite3.Connection, group: list[_Job]) -> None:
@@ -92,18 +90,14 @@ def test_a_daemon_whose_commits_do_not_last_is_caught(
 
 
 @pytest.mark.slow
-def test_a_daemon_that_trusts_every_sender_is_caught(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_daemon_that_trusts_every_sender_is_caught(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(trust, "untrusted_reasons", lambda _: [])
     with pytest.raises(AssertionError, match="forged, but used"):
         run_day(tmp_path, Size(3, thief=60))
 
 
 @pytest.mark.slow
-def test_a_daemon_that_takes_any_answer_for_success_is_caught(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_daemon_that_takes_any_answer_for_success_is_caught(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     classify = delivery.classify
 
     def hopeful(outcome: AttemptOutcome) -> AttemptResult:

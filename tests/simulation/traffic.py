@@ -5,14 +5,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from daemon.modem.codec.pdu_encode import encode_deliver
-from tests.fakes.receipts import (
-    FIRST_MTN_ID,
-    FIRST_TELECEL_ID,
-    MTN_SMSC,
-    TELECEL_SMSC,
-    mtn,
-    telecel,
-)
+from tests.fakes.receipts import FIRST_MTN_ID, FIRST_TELECEL_ID, MTN_SMSC, TELECEL_SMSC, mtn, telecel
 from tests.phones.sim import Identity, Sim
 from tests.simulation.simulated_time import SimulatedClock
 

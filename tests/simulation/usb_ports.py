@@ -32,11 +32,7 @@ class UsbPorts:
         self._ports = [f"/dev/ttyUSB{number}" for number in range(ports)]
         self.phones = [
             SimulatedPhone(
-                name,
-                _phone(name, imei, sim),
-                clock,
-                command_s=rng.uniform(*COMMAND_S),
-                on_deleted=on_deleted,
+                name, _phone(name, imei, sim), clock, command_s=rng.uniform(*COMMAND_S), on_deleted=on_deleted
             )
             for name, imei, sim in zip(names, IMEIS, sims, strict=False)
         ]

@@ -140,9 +140,7 @@ class World:
             phone.unplug()
         return self._judge()
 
-    async def swap_running(
-        self, phone: SimulatedPhone, other: SimulatedPhone, gap_s: float
-    ) -> None:
+    async def swap_running(self, phone: SimulatedPhone, other: SimulatedPhone, gap_s: float) -> None:
         """Swap the SIMs of two phones in place; both are empty for `gap_s`."""
         first, second = phone.phone.take_sim(), other.phone.take_sim()
         phone.carry()
@@ -158,16 +156,12 @@ class World:
         now = self.clock.now_us()
         for at, number in enumerate(self.numbers):
             sim = number.sim
-            who = PhoneIdentity(
-                f"/dev/ttyUSB{at}", IMEIS[at], sim.iccid, sim.imsi, "", "", smsc=sim.smsc
-            )
+            who = PhoneIdentity(f"/dev/ttyUSB{at}", IMEIS[at], sim.iccid, sim.imsi, "", "", smsc=sim.smsc)
             await modems.identify(self.env, who)
             await self.store.write(partial(register_number, at=at, number=number, now=now))
 
     def _start_daemon(self) -> None:
-        self._ports = Ports(
-            self.env, Log(self.log), (), find=self.usb_ports.find, opener=self.usb_ports.open
-        )
+        self._ports = Ports(self.env, Log(self.log), (), find=self.usb_ports.find, opener=self.usb_ports.open)
         self._task = asyncio.create_task(self._run_daemon())
 
     async def _run_daemon(self) -> None:
@@ -207,9 +201,7 @@ class World:
         if self.rng.random() < 0.3:
             self.rng.shuffle(pdus)
         if self.rng.random() < 0.03:
-            pdus.append(
-                self.rng.choice(pdus)
-            )  # the acknowledgement was lost, so the network sends it again
+            pdus.append(self.rng.choice(pdus))  # the acknowledgement was lost, so the network sends it again
         gap_s = 0.0
         for pdu in pdus:
             asyncio.get_running_loop().call_later(gap_s, self._deliver, number.sim, pdu)
@@ -256,9 +248,7 @@ class World:
             tasks.add(task)
         await asyncio.gather(*tasks)
 
-    async def _break(
-        self, what: "Callable[[SimulatedPhone], object]", phone: SimulatedPhone
-    ) -> None:
+    async def _break(self, what: "Callable[[SimulatedPhone], object]", phone: SimulatedPhone) -> None:
         self._broken.add(phone.name)
         try:
             done = what(phone)
@@ -393,7 +383,5 @@ class World:
                 verdict.unexpected.append(f"{iccid} {state} {body!r}")
         verdict.lost = [f"{one[0]} {one[1]!r}" for one in sorted(expected) if not found[one]]
         verdict.twice = [f"{one[0]} {one[1]!r}" for one in found if one[1] and found[one] > 1]
-        verdict.left_on_phones = sum(
-            len(phone.phone.stored()) + len(phone.phone.held()) for phone in self.phones
-        )
+        verdict.left_on_phones = sum(len(phone.phone.stored()) + len(phone.phone.held()) for phone in self.phones)
         return verdict

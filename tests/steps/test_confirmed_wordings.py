@@ -49,11 +49,7 @@ def own_text(code: str | None, telco_id: str, balance_minor: int) -> str:
 async def receive(shop: FakeShop, sender: str, text: str) -> Message:
     """Let the SIM get a message, and return it as it was concluded."""
     pdus = encode_deliver(
-        sender,
-        text,
-        from_us(shop.clock.now_us()),
-        smsc=shop.smsc,
-        reference=shop.clock.now_us() // 1_000_000 % 256,
+        sender, text, from_us(shop.clock.now_us()), smsc=shop.smsc, reference=shop.clock.now_us() // 1_000_000 % 256
     )
     shop.clock.advance(seconds=60)
     await shop.read_pdus(pdus)
@@ -89,9 +85,7 @@ async def confirmed(shop: FakeShop) -> list[tuple[str, str, str]]:
     return [(row.network, row.wording.partition("#")[0], row.sender) for row in rows]
 
 
-async def test_at_money_waits_for_a_person_until_one_message_is_confirmed_and_then_pays(
-    at: FakeShop,
-) -> None:
+async def test_at_money_waits_for_a_person_until_one_message_is_confirmed_and_then_pays(at: FakeShop) -> None:
     order = await at.request()
     first = await receive(at, AT_SENDER, at_text(order.svc_code, "PP261121.0801.A00001", 10_000))
     assert (first.state, first.trusted) == (MessageState.HELD, False)
@@ -121,9 +115,7 @@ async def test_a_confirmation_pays_also_the_receipts_that_were_only_listed(at: F
     assert await at.rows(Review, "reviews", "state = 'open'") == []
 
 
-async def test_all_that_was_held_is_judged_again_in_its_order_by_the_rules_of_all(
-    at: FakeShop,
-) -> None:
+async def test_all_that_was_held_is_judged_again_in_its_order_by_the_rules_of_all(at: FakeShop) -> None:
     at.limit(0)
     orders = [await at.request() for _ in range(4)]
     held = [
@@ -153,23 +145,16 @@ async def test_all_that_was_held_is_judged_again_in_its_order_by_the_rules_of_al
     assert [row.received_at for row in rows[1:]] == [row.received_at for row in held]
 
 
-async def test_more_than_one_batch_is_judged_again(
-    at: FakeShop, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_more_than_one_batch_is_judged_again(at: FakeShop, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rejudge, "BATCH", 2)
     held = [
-        await receive(at, AT_SENDER, at_text("1", f"PP261121.080{n}.A0000{n}", 7_500 + 2_500 * n))
-        for n in range(1, 6)
+        await receive(at, AT_SENDER, at_text("1", f"PP261121.080{n}.A0000{n}", 7_500 + 2_500 * n)) for n in range(1, 6)
     ]
     await overdue.confirm_wording(at.env, OWNER, held[0].id, undo=False)
-    assert [row.state for row in (await at.rows(Message, "messages"))[1:]] == [
-        MessageState.PAYMENT
-    ] * 5
+    assert [row.state for row in (await at.rows(Message, "messages"))[1:]] == [MessageState.PAYMENT] * 5
 
 
-async def test_of_a_known_sender_the_one_doubt_falls_and_every_other_one_stays(
-    mtn: FakeShop, tmp_path: Path
-) -> None:
+async def test_of_a_known_sender_the_one_doubt_falls_and_every_other_one_stays(mtn: FakeShop, tmp_path: Path) -> None:
     mtn.limit(0)
     put_template(mtn, tmp_path)
     orders = [await mtn.request() for _ in range(4)]
@@ -218,9 +203,7 @@ async def test_a_number_can_never_be_confirmed(at: FakeShop) -> None:
     assert await confirmed(at) == []
 
 
-async def test_approving_the_first_message_of_a_sender_pays_it_and_does_not_make_the_sender_known(
-    at: FakeShop,
-) -> None:
+async def test_approving_the_first_message_of_a_sender_pays_it_and_does_not_make_the_sender_known(at: FakeShop) -> None:
     order = await at.request()
     await receive(at, AT_SENDER, at_text(order.svc_code, "PP261121.0801.A00001", 10_000))
     [waiting] = await at.rows(Review, "reviews")
@@ -237,9 +220,7 @@ async def test_approving_the_first_message_of_a_sender_pays_it_and_does_not_make
 
 async def test_the_owners_test_payment_makes_the_first_sender_known(at: FakeShop) -> None:
     soon = at.clock.now_us() + 600_000_000
-    await at.env.store.write(
-        lambda tx: balances.expect_test_payment(tx, at.source.sim_key, 2500, soon)
-    )
+    await at.env.store.write(lambda tx: balances.expect_test_payment(tx, at.source.sim_key, 2500, soon))
     forged = at_text("none", "PP261121.0800.A00009", 9_999).replace("25.00", "24.00")
     assert (await receive(at, "AT-Money", forged)).state is MessageState.HELD
     assert await confirmed(at) == []
@@ -284,9 +265,7 @@ async def test_the_shops_own_wording_adds_and_never_weakens(mtn: FakeShop, tmp_p
     assert third.state is MessageState.HELD
 
 
-async def test_old_messages_are_read_again_once_and_pay_by_the_same_rules(
-    mtn: FakeShop, tmp_path: Path
-) -> None:
+async def test_old_messages_are_read_again_once_and_pay_by_the_same_rules(mtn: FakeShop, tmp_path: Path) -> None:
     order = await mtn.request()
     unread = await receive(mtn, MTN_SENDER, own_text(order.svc_code, "93214500101", 92_500))
     noise = await receive(mtn, MTN_SENDER, "Your session has ended.")
@@ -340,9 +319,7 @@ async def test_history_stays_history_when_it_is_read_again(mtn: FakeShop, tmp_pa
     assert done.counts
 
 
-async def test_messages_are_read_again_in_batches(
-    mtn: FakeShop, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_messages_are_read_again_in_batches(mtn: FakeShop, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ingest, "BATCH", 2)
     for number in range(5):
         await receive(mtn, MTN_SENDER, f"Enjoy {number}% bonus.")

@@ -15,9 +15,7 @@ ANY_TIME = st.none() | st.integers(YEAR_1_US, YEAR_9999_US) | st.integers(-(10**
 
 
 @given(ANY_TEXT, ANY_TEXT, ANY_TIME)
-def test_any_sender_text_and_time_can_be_stored(
-    sender: str, text: str, sent_at: int | None
-) -> None:
+def test_any_sender_text_and_time_can_be_stored(sender: str, text: str, sent_at: int | None) -> None:
     parts = text_parts(sender, text, sent_at, storage="local", slot=1)
     assert 1 <= len(parts) <= 255
     for part in parts:

@@ -51,9 +51,7 @@ def cuts(size: int, dice: random.Random) -> Iterator[int]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("torn", [False, True])
-async def test_every_cut_of_the_log_keeps_what_was_acknowledged_and_nothing_half(
-    torn: bool, tmp_path: Path
-) -> None:
+async def test_every_cut_of_the_log_keeps_what_was_acknowledged_and_nothing_half(torn: bool, tmp_path: Path) -> None:
     shop = await FakeShop.make(tmp_path / "shop")
     await shop.env.store.write(lambda tx: tx.run("PRAGMA wal_autocheckpoint = 0"))
     with sqlite3.connect(shop.env.store.path) as other:

@@ -97,9 +97,7 @@ def add_codes(tx: Tx, rows: Rows) -> None:
     add_code(tx, "+".join(code for (code,) in rows))
 
 
-async def test_what_jobs_leave_to_the_end_is_written_together_without_that_of_a_failed_one(
-    path: str,
-) -> None:
+async def test_what_jobs_leave_to_the_end_is_written_together_without_that_of_a_failed_one(path: str) -> None:
     store = Store.open(path, now_us=NOW)
     await store.write(lambda tx: last(tx, "alone"))
 
@@ -132,9 +130,7 @@ async def test_a_lone_job_that_fails_leaves_nothing_to_the_end(path: str) -> Non
     store.close()
 
 
-async def test_what_cannot_be_written_at_the_end_fails_its_commit_and_the_next_one_works(
-    path: str,
-) -> None:
+async def test_what_cannot_be_written_at_the_end_fails_its_commit_and_the_next_one_works(path: str) -> None:
     store = Store.open(path, now_us=NOW)
 
     def refuse(_tx: Tx, _rows: Rows) -> None:
@@ -239,9 +235,7 @@ async def test_a_rolled_back_job_wakes_nobody(path: str) -> None:
 async def test_the_journal_cannot_be_changed(path: str) -> None:
     store = Store.open(path, now_us=NOW)
     await store.write(
-        lambda tx: tx.run(
-            "INSERT INTO events (type, mode, at, actor, data) VALUES ('t', 'live', 1, 'momo', '{}')"
-        )
+        lambda tx: tx.run("INSERT INTO events (type, mode, at, actor, data) VALUES ('t', 'live', 1, 'momo', '{}')")
     )
     with pytest.raises(sqlite3.IntegrityError, match="append-only"):
         await store.write(lambda tx: tx.run("DELETE FROM events"))
@@ -308,10 +302,7 @@ class Unanswered(sqlite3.Connection):
 
 
 def test_a_page_that_the_disk_does_not_give_is_no_damage(path: str) -> None:
-    with (
-        closing(sqlite3.connect(path, factory=Unanswered)) as base,
-        pytest.raises(Unavailable) as raised,
-    ):
+    with closing(sqlite3.connect(path, factory=Unanswered)) as base, pytest.raises(Unavailable) as raised:
         check_sound(base, path)
     assert raised.value.cause is FaultCause.DATABASE_UNREADABLE
 
@@ -343,9 +334,7 @@ async def test_a_store_can_be_disconnected_and_connected_again(path: str) -> Non
     with pytest.raises(Unavailable):
         await store.write(lambda tx: add_code(tx, "b"))
     store.connect(NOW)
-    assert (
-        await store.read(lambda reader: reader.value("SELECT COUNT(*) FROM idempotency_keys")) == 1
-    )
+    assert await store.read(lambda reader: reader.value("SELECT COUNT(*) FROM idempotency_keys")) == 1
     store.close()
 
 
@@ -423,11 +412,7 @@ async def test_a_statement_that_meets_damage_says_so_and_the_fault_stays(path: s
 async def test_durability_settings_are_what_the_promise_needs(path: str) -> None:
     store = Store.open(path, now_us=NOW)
     settings = await store.write(
-        lambda tx: (
-            tx.value("PRAGMA journal_mode"),
-            tx.value("PRAGMA synchronous"),
-            tx.value("PRAGMA foreign_keys"),
-        )
+        lambda tx: (tx.value("PRAGMA journal_mode"), tx.value("PRAGMA synchronous"), tx.value("PRAGMA foreign_keys"))
     )
     assert settings == ("wal", 2, 1)
     store.close()
@@ -447,13 +432,9 @@ async def test_what_was_added_has_the_number_that_the_writer_was_told(path: str)
     def work(tx: Tx) -> tuple[list[int], list[tuple[object, ...]]]:
         tx.run("CREATE TABLE counts (n INTEGER NOT NULL)")
         tx.run("CREATE TABLE added (seq INTEGER PRIMARY KEY, name TEXT, kind TEXT)")
-        tx.run(
-            "CREATE TRIGGER counted AFTER INSERT ON added BEGIN INSERT INTO counts VALUES (7); END"
-        )
+        tx.run("CREATE TRIGGER counted AFTER INSERT ON added BEGIN INSERT INTO counts VALUES (7); END")
         tx.run("INSERT INTO counts VALUES (1), (2), (3)")
-        seqs = [
-            tx.add("INSERT INTO added (name, kind) VALUES (:name, :kind)", row) for _each in "ab"
-        ]
+        seqs = [tx.add("INSERT INTO added (name, kind) VALUES (:name, :kind)", row) for _each in "ab"]
         return seqs, tx.all("SELECT seq FROM added ORDER BY seq")
 
     seqs, rows = await store.write(work)
@@ -461,9 +442,7 @@ async def test_what_was_added_has_the_number_that_the_writer_was_told(path: str)
     assert [(seq,) for seq in seqs] == rows == [(1,), (2,)]
 
 
-async def test_the_version_grows_with_each_commit_that_changes_a_row_before_its_caller_is_told(
-    path: str,
-) -> None:
+async def test_the_version_grows_with_each_commit_that_changes_a_row_before_its_caller_is_told(path: str) -> None:
     store = Store.open(path, now_us=NOW)
     first = store.version
     await store.write(lambda tx: tx.all("SELECT key FROM idempotency_keys"))

@@ -97,9 +97,7 @@ FLAT: dict[str, Job] = {
     "payments behind one": list_payments(sort="smallest", after=LATE_PAYMENT),
     "reversed payments": list_payments(state="reversed"),
     "payments in review": list_payments(state="review", sort="oldest"),
-    "approved payers": of(
-        payments.approved_payers, phone_number=None, revoked=False, mode=None, **PAGE
-    ),
+    "approved payers": of(payments.approved_payers, phone_number=None, revoked=False, mode=None, **PAGE),
 }
 """The lists that cost the same in every shop, with the filters that people use."""
 RARE: dict[str, Job] = {
@@ -109,10 +107,7 @@ RARE: dict[str, Job] = {
     "dead letters of a mode": listed(dead_letters.listed, DeadLetterFilter(mode=Mode.LIVE)),
     "kinds of dead letters": of(dead_letters.groups, Mode.LIVE),
     "dead letters of a kind": of(
-        dead_letters.of_kind,
-        DeadLetterCause(ENDPOINT, "exhausted", "", 0, clock=False),
-        after=0,
-        limit=10,
+        dead_letters.of_kind, DeadLetterCause(ENDPOINT, "exhausted", "", 0, clock=False), after=0, limit=10
     ),
     "reviews": of(reviews.page, state=None, mode=None, **PAGE),
     "open live reviews": of(reviews.page, state="open", mode=Mode.LIVE, **PAGE),
@@ -171,9 +166,7 @@ def full_scans(base: sqlite3.Connection, job: Job) -> list[tuple[str, str]]:
 
 def _is_growing(name: str, statement: str) -> bool:
     """Return whether a name in a plan, of a table or given to one by the statement, is of a growing table."""
-    return bool(
-        re.search(rf"^({GROWING})$", name) or re.search(rf"\b({GROWING}) {name}\b", statement)
-    )
+    return bool(re.search(rf"^({GROWING})$", name) or re.search(rf"\b({GROWING}) {name}\b", statement))
 
 
 def _stops_at_its_page(statement: str) -> bool:
@@ -182,17 +175,13 @@ def _stops_at_its_page(statement: str) -> bool:
 
 
 @each("name", FLAT)
-def test_a_list_takes_as_many_steps_in_a_big_shop(
-    shops: list[sqlite3.Connection], name: str
-) -> None:
+def test_a_list_takes_as_many_steps_in_a_big_shop(shops: list[sqlite3.Connection], name: str) -> None:
     small, big = (steps(base, FLAT[name]) for base in shops)
     assert big <= small * 1.3 + 200
 
 
 @pytest.mark.parametrize("statistics", [False, True])
-def test_no_list_reads_a_growing_table_through(
-    shops: list[sqlite3.Connection], statistics: bool
-) -> None:
+def test_no_list_reads_a_growing_table_through(shops: list[sqlite3.Connection], statistics: bool) -> None:
     base = shops[1]
     base.execute("BEGIN")
     if statistics:
@@ -204,9 +193,7 @@ def test_no_list_reads_a_growing_table_through(
 
 
 @pytest.mark.slow
-def test_no_list_of_a_hundred_thousand_payments_reads_a_growing_table_through(
-    tmp_path: Path,
-) -> None:
+def test_no_list_of_a_hundred_thousand_payments_reads_a_growing_table_through(tmp_path: Path) -> None:
     base = big_shop.build(tmp_path / "momo.db", 100_000)
     base.execute("ANALYZE")
     found = _lists_with_scans(base)
@@ -234,14 +221,10 @@ def test_every_list_is_tried() -> None:
     pages = {
         name
         for module in pkgutil.walk_packages(daemon.store.__path__, "daemon.store.")
-        for name, function in inspect.getmembers(
-            importlib.import_module(module.name), inspect.isfunction
-        )
+        for name, function in inspect.getmembers(importlib.import_module(module.name), inspect.isfunction)
         if function.__module__ == module.name
         and {"limit", "offset"} <= set(inspect.signature(function).parameters)
         and not name.startswith("_")
     }
-    tried = {
-        "page", "evidence_page", "listed", "attempts", "of_transaction", "transactions", "approved_payers",
-    }  # fmt: skip
+    tried = {"page", "evidence_page", "listed", "attempts", "of_transaction", "transactions", "approved_payers"}
     assert pages - BY_PERIOD == tried

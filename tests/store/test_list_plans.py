@@ -32,8 +32,7 @@ def scans(path: Path, statements: set[str]) -> list[tuple[str, str]]:
         for statement in statements
         if statement.startswith(("SELECT", "INSERT", "UPDATE"))
         for line in connection.execute(f"EXPLAIN QUERY PLAN {statement}")
-        if str(line[3]).startswith("SCAN")
-        and f"{str(line[3]).removeprefix('SCAN ')} ".startswith(BIG)
+        if str(line[3]).startswith("SCAN") and f"{str(line[3]).removeprefix('SCAN ')} ".startswith(BIG)
     ]
     connection.close()
     return found
@@ -88,17 +87,11 @@ async def test_the_request_that_has_or_had_a_code_is_found_by_it(tmp_path: Path)
     found = await shop.env.store.write(read)
     writer(shop.env.store).set_trace_callback(None)
     shop.close()
-    assert [one is not None and one[0].id == request.id for one in found] == [
-        True,
-        True,
-        False,
-    ]
+    assert [one is not None and one[0].id == request.id for one in found] == [True, True, False]
     assert scans(tmp_path / "momo.db", statements) == []
 
 
-async def test_payments_by_time_and_by_amount_are_read_in_the_order_of_an_index(
-    tmp_path: Path,
-) -> None:
+async def test_payments_by_time_and_by_amount_are_read_in_the_order_of_an_index(tmp_path: Path) -> None:
     shop = await FakeShop.make(tmp_path)
     for number, minor in enumerate((2500, 900, 2500, 700)):
         at = STARTED + timedelta(minutes=number)
@@ -166,12 +159,9 @@ async def test_a_hub_reads_the_rows_of_one_branch_by_an_index(tmp_path: Path) ->
     base.close()
     assert not {step for step in steps if "TEMP B-TREE" in step or step.startswith("SCAN")}
     assert not {step for step in steps if "PRIMARY KEY (rowid>?)" in step}
-    assert {
-        "payments_handed_up",
-        "events_of_doubles",
-        "events_of_lost_orders",
-        "branch_commands_decided",
-    } <= {word for step in steps for word in step.split()}
+    assert {"payments_handed_up", "events_of_doubles", "events_of_lost_orders", "branch_commands_decided"} <= {
+        word for step in steps for word in step.split()
+    }
 
 
 async def test_the_indexes_of_branches_hold_no_row_of_a_shop_without_any(tmp_path: Path) -> None:

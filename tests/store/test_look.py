@@ -33,9 +33,7 @@ def has(reader: Reader, *codes: str) -> bool:
 
 
 @pytest.mark.parametrize("seed", range(3))
-async def test_a_caller_sees_what_it_has_written_and_every_write_that_returned_before(
-    store: Store, seed: int
-) -> None:
+async def test_a_caller_sees_what_it_has_written_and_every_write_that_returned_before(store: Store, seed: int) -> None:
     draw = random.Random(seed)
     finished: list[str] = []
 
@@ -53,9 +51,7 @@ async def test_a_caller_sees_what_it_has_written_and_every_write_that_returned_b
     assert await store.look(lambda reader: reader.value(COUNT)) == 8 * 15
 
 
-async def test_it_runs_in_this_thread_while_every_other_reader_and_the_writer_are_busy(
-    store: Store,
-) -> None:
+async def test_it_runs_in_this_thread_while_every_other_reader_and_the_writer_are_busy(store: Store) -> None:
     go_on = threading.Event()
     reads = [store.read(lambda _reader: go_on.wait(10)) for _ in range(READERS)]
     busy = [asyncio.ensure_future(read) for read in reads]

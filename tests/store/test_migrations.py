@@ -10,14 +10,7 @@ from typing import Any
 import pytest
 
 from daemon.store.engine import Store
-from daemon.store.migrate import (
-    DatabaseDamaged,
-    DatabaseForeign,
-    DatabaseNewer,
-    Migration,
-    migrate,
-    migrations,
-)
+from daemon.store.migrate import DatabaseDamaged, DatabaseForeign, DatabaseNewer, Migration, migrate, migrations
 from daemon.store.upkeep import backup, ledger_check
 from tests.fakes.later_schema import BASE, STEPS, know_later_steps, make_small_shop
 from tests.house import schema_checksums
@@ -196,9 +189,7 @@ def test_a_database_without_checksums_is_of_a_pre_release(path: Path) -> None:
 
 
 @pytest.mark.parametrize("number", [0, 2])
-def test_a_database_whose_number_is_not_that_of_its_last_step_is_refused(
-    number: int, path: Path
-) -> None:
+def test_a_database_whose_number_is_not_that_of_its_last_step_is_refused(number: int, path: Path) -> None:
     base = connected(path)
     base.execute(f"PRAGMA user_version = {number}")
     with pytest.raises(DatabaseForeign, match=f"has 1 steps of the schema and the number {number}"):

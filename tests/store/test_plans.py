@@ -20,16 +20,12 @@ CHOSEN = {
     "k", "t", "f", "q", "found",
 }  # fmt: skip
 """Parts of the statement that chooses the deliveries to lease: a few for each endpoint (`leasing`)."""
-OUTCOME = AttemptOutcome(
-    status_code=200, response_body="ok", error_code=None, error_message=None, duration_us=1_000
-)
+OUTCOME = AttemptOutcome(status_code=200, response_body="ok", error_code=None, error_message=None, duration_us=1_000)
 POLICY = RetryPolicy(tuple(SCHEDULE_S), 0.2, frozenset())
 
 
 @pytest.mark.parametrize("payments", [0, 10_000])
-async def test_no_statement_between_sms_and_webhook_reads_a_whole_table(
-    tmp_path: Path, payments: int
-) -> None:
+async def test_no_statement_between_sms_and_webhook_reads_a_whole_table(tmp_path: Path, payments: int) -> None:
     """Without statistics, and with those of a shop of many payments."""
     shop = await FakeShop.make(tmp_path)
     statements: set[str] = set()
@@ -41,9 +37,7 @@ async def test_no_statement_between_sms_and_webhook_reads_a_whole_table(
     await shop.read(mtn(700, "KOFI ANTWI BADU", 90_700, "food", "93214500002", concatenation=1))
     due = await delivering.lease(shop.env, limit=5, per_endpoint=5, running={})
     for leased in due.leased:
-        await delivering.record_outcome(
-            shop.env, leased, OUTCOME, link=LinkState(False, False), policy=POLICY
-        )
+        await delivering.record_outcome(shop.env, leased, OUTCOME, link=LinkState(False, False), policy=POLICY)
     assert len(due.leased) == 1
     writer(shop.env.store).set_trace_callback(None)
     shop.close()
@@ -79,14 +73,10 @@ async def test_no_statement_between_sms_and_webhook_reads_a_whole_table(
     )  # fmt: skip
     # With statistics SQLite sorts the one row that it expects rather than read it in order.
     if not payments:
-        assert [
-            s for table, s in scanned if table == "TEMP" and not any(one in s for one in few)
-        ] == []
+        assert [s for table, s in scanned if table == "TEMP" and not any(one in s for one in few)] == []
 
 
-async def test_neither_a_probe_nor_the_end_of_an_outage_goes_through_a_long_queue(
-    tmp_path: Path,
-) -> None:
+async def test_neither_a_probe_nor_the_end_of_an_outage_goes_through_a_long_queue(tmp_path: Path) -> None:
     shop = await FakeShop.make(tmp_path)
     await add_endpoint(shop)
     for number in range(4):
@@ -100,9 +90,7 @@ async def test_neither_a_probe_nor_the_end_of_an_outage_goes_through_a_long_queu
     await fail(shop, untried)
     shop.clock.advance(30)
     (tried,) = await lease(shop)
-    await delivering.record_outcome(
-        shop.env, tried, OUTCOME, link=LinkState(False, False), policy=POLICY
-    )
+    await delivering.record_outcome(shop.env, tried, OUTCOME, link=LinkState(False, False), policy=POLICY)
     writer(shop.env.store).set_trace_callback(None)
     assert (untried.number, tried.number) == (1, 2)
     shop.close()
@@ -110,8 +98,7 @@ async def test_neither_a_probe_nor_the_end_of_an_outage_goes_through_a_long_queu
         plans = {
             (statement, line[3])
             for statement in statements
-            if " deliveries" in statement
-            and statement.strip().startswith(("SELECT", "UPDATE", "WITH"))
+            if " deliveries" in statement and statement.strip().startswith(("SELECT", "UPDATE", "WITH"))
             for line in base.execute(f"EXPLAIN QUERY PLAN {statement}")
         }
     base.close()
@@ -133,9 +120,7 @@ async def test_no_statement_of_a_receipt_is_prepared_twice(tmp_path: Path) -> No
     await shop.begin_chain()
     for number in range(3):
         order = await shop.request()
-        receipt = mtn(
-            2500, "KOFI ANTWI BADU", shop.wallet(2500), order.svc_code or "", f"9321450000{number}"
-        )
+        receipt = mtn(2500, "KOFI ANTWI BADU", shop.wallet(2500), order.svc_code or "", f"9321450000{number}")
         assert len(receipt.pdus) == 2
         await shop.read(receipt)
     found = writer(shop.env.store).execute("SELECT sql, run, reprep FROM sqlite_stmt").fetchall()

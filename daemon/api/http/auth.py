@@ -275,7 +275,5 @@ def needs_owner(caller: Caller) -> None:
     if caller.owner:
         return
     if caller.kind is CallerKind.SOCKET:
-        raise Refusal(
-            ErrorCode.SESSION_REQUIRED, "Only the user that runs momo, or root, may do that."
-        )
+        raise Refusal(ErrorCode.SESSION_REQUIRED, "Only the user that runs momo, or root, may do that.")
     raise Refusal(ErrorCode.SESSION_REQUIRED)

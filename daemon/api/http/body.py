@@ -34,9 +34,7 @@ async def read_object(scope: Scope, receive: Receive) -> dict[str, Any]:
     return parse(await read_bytes(scope, receive))
 
 
-async def read_pieces(
-    scope: Scope, receive: Receive, most: int, *, limit: int | None = None
-) -> AsyncIterator[bytes]:
+async def read_pieces(scope: Scope, receive: Receive, most: int, *, limit: int | None = None) -> AsyncIterator[bytes]:
     """Return the body as it comes, at most so many bytes; a refusal names `limit`, if the body may have less.
 
     Raises:

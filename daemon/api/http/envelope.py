@@ -179,9 +179,7 @@ def host_of(host: str) -> str:
 
 def answer(refusal: Refusal, request_id: str) -> Reply:
     """Build the error response for a refusal."""
-    headers = tuple(
-        (name.lower().encode(), text.encode()) for name, text in refusal.headers.items()
-    )
+    headers = tuple((name.lower().encode(), text.encode()) for name, text in refusal.headers.items())
     return Reply(refusal.spec.http_status, json_values.failure(refusal, request_id), headers)
 
 

@@ -83,10 +83,7 @@ class Listeners:
         busy = Refusal(ErrorCode.UNAVAILABLE, why, headers=wait, retry_after=1)
         malformed, large = map(Refusal, (ErrorCode.MALFORMED_REQUEST, ErrorCode.HEADERS_TOO_LARGE))
         self._limits = ConnectionLimits(
-            connections,
-            partial(self._raw, busy),
-            partial(self._raw, malformed),
-            partial(self._raw, large),
+            connections, partial(self._raw, busy), partial(self._raw, malformed), partial(self._raw, large)
         )
         self.waiting: dict[str, str] = {}
         self._sockets: list[socket.socket] = []
@@ -156,9 +153,7 @@ class Listeners:
         self._sockets += found
         return found
 
-    async def serve(
-        self, app: Application, worked: Callable[[], Awaitable[None]] | None = None
-    ) -> None:
+    async def serve(self, app: Application, worked: Callable[[], Awaitable[None]] | None = None) -> None:
         """Serve until `stop`; after an error it may be called again, and binds its addresses anew.
 
         `worked` is called once both addresses answer.
@@ -216,9 +211,7 @@ class Listeners:
         state = ServerState()
         return lambda: HttpProtocol(config, state, self._limits)
 
-    async def _answer(
-        self, each: socket.socket, factory: Callable[[], HttpProtocol]
-    ) -> asyncio.Server | TlsServer:
+    async def _answer(self, each: socket.socket, factory: Callable[[], HttpProtocol]) -> asyncio.Server | TlsServer:
         loop = asyncio.get_running_loop()
         if each.family == socket.AF_UNIX:
             return await loop.create_unix_server(factory, sock=each, backlog=BACKLOG)
@@ -274,9 +267,7 @@ class Listeners:
         host, port = split_address(address)
         loop = asyncio.get_running_loop()
         try:
-            found = await loop.getaddrinfo(
-                host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
-            )
+            found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
             family, _, _, _, where = found[0]
             # IPPROTO_TCP must be explicit: only then asyncio sets TCP_NODELAY. Without it a call takes 44 ms longer.
             listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)

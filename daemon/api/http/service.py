@@ -65,10 +65,7 @@ def finished(answer: HttpAnswer, *headers: tuple[bytes, bytes]) -> Reply:
 
 
 async def once(
-    call: "Call",
-    keep: Keep[Value],
-    flow: Callable[[], Awaitable[Value]],
-    *headers: tuple[bytes, bytes],
+    call: "Call", keep: Keep[Value], flow: Callable[[], Awaitable[Value]], *headers: tuple[bytes, bytes]
 ) -> Reply:
     """Answer with what a flow returns; a call that was answered before gets that answer, byte for byte.
 
@@ -217,8 +214,7 @@ class Query:
     def unread(self) -> list[str]:
         """Return a warning for each parameter not read so far; `Resource` adds them to the answer."""
         return [
-            f"Unknown parameter `{name[:TEXT_CHARACTERS_MAX]}` was ignored."
-            for name in list(self._unread)[:UNREAD_MAX]
+            f"Unknown parameter `{name[:TEXT_CHARACTERS_MAX]}` was ignored." for name in list(self._unread)[:UNREAD_MAX]
         ]
 
 

@@ -59,11 +59,7 @@ async def list_methods(call: Call) -> Reply:
     return ok(await call.env.store.read(job))
 
 
-@described(
-    "Get a payment method",
-    answer(PaymentMethodAnswer),
-    errors="PAYMENT_METHOD_NOT_FOUND",
-)
+@described("Get a payment method", answer(PaymentMethodAnswer), errors="PAYMENT_METHOD_NOT_FOUND")
 async def get_method(call: Call) -> Reply:
     """Return one merchant number."""
     method_id, mode = call.uuid(ErrorCode.PAYMENT_METHOD_NOT_FOUND), call.caller.lines_mode
@@ -124,18 +120,10 @@ async def update_method(call: Call) -> Reply:
     return ok(record, warnings_meta([*unknown, *doubts]))
 
 
-@described(
-    "Delete a payment method",
-    answer(PaymentMethodAnswer),
-    errors="PAYMENT_METHOD_NOT_FOUND BELONGS_TO_BRANCH",
-)
+@described("Delete a payment method", answer(PaymentMethodAnswer), errors="PAYMENT_METHOD_NOT_FOUND BELONGS_TO_BRANCH")
 async def delete_method(call: Call) -> Reply:
     """Delete a merchant number; its payments stay assigned to it."""
-    return ok(
-        await method_flow.delete(
-            call.env, call.caller, call.uuid(ErrorCode.PAYMENT_METHOD_NOT_FOUND)
-        )
-    )
+    return ok(await method_flow.delete(call.env, call.caller, call.uuid(ErrorCode.PAYMENT_METHOD_NOT_FOUND)))
 
 
 class WalletBody(Struct, frozen=True):
@@ -145,9 +133,7 @@ class WalletBody(Struct, frozen=True):
     at: (
         Annotated[
             int,
-            sample(
-                "2026-11-21T08:01:00Z", "when it showed that, of the last 15 minutes; default: now"
-            ),
+            sample("2026-11-21T08:01:00Z", "when it showed that, of the last 15 minutes; default: now"),
             marked(read="time"),
         ]
         | None
@@ -164,12 +150,8 @@ class WalletBody(Struct, frozen=True):
         | None
     ) = None
     answer: (
-        Annotated[
-            Question,
-            sample("untold", "the `question` of an earlier answer, to which this is a yes"),
-        ]
-        | None
-    ) = None  # fmt: skip
+        Annotated[Question, sample("untold", "the `question` of an earlier answer, to which this is a yes")] | None
+    ) = None
     password: Annotated[str, about("the account password"), marked(read="secret")] | None = None
 
 
@@ -184,15 +166,13 @@ class WalletMessage(Struct, frozen=True):
 class WalletAnswer(Struct, frozen=True):
     """Whether a balance counts, and what follows from it."""
 
-    settled: Annotated[
-        bool, sample(True, "false: nothing was changed, and `question` must be answered first")
-    ]
+    settled: Annotated[bool, sample(True, "false: nothing was changed, and `question` must be answered first")]
     question: Annotated[str, sample("untold", "`untold`, `left` or `found`")] | None
     sentence: Annotated[str, sample("The wallet shows GHS 214.56, as the messages say.")]
     balance: Amount
     untold: Annotated[str, sample("-5.00", "what no message accounts for")]
     currency: Currency
-    messages: list[WalletMessage]  # fmt: skip
+    messages: list[WalletMessage]
 
 
 @described(
@@ -225,9 +205,7 @@ async def say_wallet(call: Call) -> Reply:
         balance=money_text(proof.shown_minor, currency),
         untold=money_text(proof.untold_minor, currency),
         currency=currency,
-        messages=[
-            WalletMessage(one.message_id, one.outcome, str(one.sentence)) for one in proof.told
-        ],
+        messages=[WalletMessage(one.message_id, one.outcome, str(one.sentence)) for one in proof.told],
     )
     return ok(found, warnings_meta(warnings))
 
@@ -265,11 +243,7 @@ async def claim_unplaced(call: Call) -> Reply:
 
     keep, method_id = Keep(asked, render), call.uuid(ErrorCode.PAYMENT_METHOD_NOT_FOUND)
     return await once(
-        call,
-        keep,
-        lambda: method_flow.claim_unplaced(
-            call.env, call.caller, method_id, dry_run=dry_run, keep=keep
-        ),
+        call, keep, lambda: method_flow.claim_unplaced(call.env, call.caller, method_id, dry_run=dry_run, keep=keep)
     )
 
 
@@ -280,9 +254,7 @@ async def list_sims(call: Call) -> Reply:
 
     def job(reader: Reader) -> list[PhoneAnswer]:
         return line_json.phones_with_sims(
-            devices.known(reader, mode),
-            devices.sims_in_phones(reader, mode),
-            payment_methods.in_use(reader, mode),
+            devices.known(reader, mode), devices.sims_in_phones(reader, mode), payment_methods.in_use(reader, mode)
         )
 
     return ok(await call.env.store.read(job))
@@ -291,9 +263,7 @@ async def list_sims(call: Call) -> Reply:
 class SimChanges(Struct, frozen=True):
     """Whether a SIM is for payments."""
 
-    ignored: Annotated[
-        bool | None, sample(True, "true: the SIM is not for payments; false: it is")
-    ] = None
+    ignored: Annotated[bool | None, sample(True, "true: the SIM is not for payments; false: it is")] = None
 
 
 @described(
@@ -313,8 +283,6 @@ async def update_sim(call: Call) -> Reply:
     device_id, slot = read_uuid(call.path("device_id")), call.path("slot_index")
     if device_id is None or slot not in map(str, range(line_json.SLOT_MAX + 1)):
         raise Refusal(ErrorCode.DEVICE_NOT_FOUND)
-    device, sim, method = await modems.ignore(
-        call.env, call.caller, device_id, int(slot), ignored=asked.ignored
-    )
+    device, sim, method = await modems.ignore(call.env, call.caller, device_id, int(slot), ignored=asked.ignored)
     shown = UpdatedSimAnswer(device.device_id, device.name, SimAnswer.of(sim, method))
     return ok(flat(shown), warnings_meta(warnings))

@@ -32,10 +32,7 @@ from daemon.wire import ErrorCode
 from parsers.money import render
 
 PASSWORD_CHARACTERS_MAX: Final = 128
-_NAME_PROBLEMS: Final = {
-    "characters": "may not hold `:`, `/` or control characters",
-    "id": "may not look like an id",
-}
+_NAME_PROBLEMS: Final = {"characters": "may not hold `:`, `/` or control characters", "id": "may not look like an id"}
 _DEVICE_CHARACTERS_MAX: Final = 200
 _NOTES_CHARACTERS_MAX: Final = 500
 _PIN: Final = re.compile(r"[0-9]{4,8}", re.ASCII)
@@ -86,9 +83,7 @@ def _name(text: str) -> str | Wrong:
 class ModemName(Struct, frozen=True, forbid_unknown_fields=True):
     """The new name of a modem."""
 
-    name: Annotated[
-        str, Meta(min_length=1, max_length=modems.NAME_CHARACTERS_MAX), marked(then=_name)
-    ]
+    name: Annotated[str, Meta(min_length=1, max_length=modems.NAME_CHARACTERS_MAX), marked(then=_name)]
 
 
 async def rename(call: Call) -> Reply:
@@ -239,9 +234,7 @@ def listed(known: KnownModems, states: Sequence[ModemHealth], now: int) -> list[
     """Join the current state of the ports with the known modems."""
     named = [_with_device(known, state) for state in states]
     by_device = {state.device_id: state for state in named if state.device_id is not None}
-    shapes = [
-        _known_json(known, device, by_device.get(device.device_id), now) for device in known.devices
-    ]
+    shapes = [_known_json(known, device, by_device.get(device.device_id), now) for device in known.devices]
     ids = {device.device_id for device in known.devices}
     return shapes + [_unknown_json(state, now) for state in named if state.device_id not in ids]
 
@@ -263,9 +256,7 @@ def _known_json(known: KnownModems, device: Device, state: ModemHealth | None, n
     for sim in sims if state is not None else ():
         rhythm = known.rhythms.get(sim.sim_key)
         if sim.ignored_at is None and rhythm is not None and rhythm.silent_since is not None:
-            found.append(
-                modem_health.silent_sim_problem(rhythm.silent_since, now, network_name(sim.network))
-            )
+            found.append(modem_health.silent_sim_problem(rhythm.silent_since, now, network_name(sim.network)))
     last = [rhythm.last_at for sim in sims if (rhythm := known.rhythms.get(sim.sim_key))]
     times = [at for at in (condition.last_sms_at, *last) if at is not None]
     by_sim = {method.sim_seq: method for method in known.methods if method.sim_seq is not None}
@@ -277,9 +268,7 @@ def _known_json(known: KnownModems, device: Device, state: ModemHealth | None, n
         "imei": device.imei,
         "last_sms_at": timestamp_or_none(max(times, default=None)),
         "last_seen_at": timestamp(device.last_seen_at),
-        "sims": [
-            _sim_json(sim, by_sim.get(sim.seq), known.rhythms.get(sim.sim_key)) for sim in sims
-        ],
+        "sims": [_sim_json(sim, by_sim.get(sim.seq), known.rhythms.get(sim.sim_key)) for sim in sims],
     }
 
 
@@ -287,11 +276,7 @@ def _unknown_json(state: ModemHealth, now: int) -> Json:
     more: dict[str, Any] = dict.fromkeys(("name", "manufacturer", "model", "imei", "last_seen_at"))
     if state.simulated:
         more["name"] = PurePath(state.port).name
-    return {
-        **modem_health.health_json(state, modem_health.find_problems(state, now)),
-        **more,
-        "sims": [],
-    }
+    return {**modem_health.health_json(state, modem_health.find_problems(state, now)), **more, "sims": []}
 
 
 def _sim_json(sim: Sim, method: PaymentMethod | None, rhythm: Rhythm | None) -> Json:
@@ -375,9 +360,7 @@ async def trust_smsc(call: Call) -> Reply:
     needs_owner(call.caller)
     asked = await call.body(TrustBody)
     await users.confirm(call.env, call.caller, asked.password)
-    settled = await smscs.trust_message(
-        call.env, call.caller, asked.device_id, asked.slot_index, asked.message_id
-    )
+    settled = await smscs.trust_message(call.env, call.caller, asked.device_id, asked.slot_index, asked.message_id)
     return ok({"message_id": asked.message_id, "settled": settled})
 
 

@@ -58,19 +58,12 @@ class AndroidPost(Struct, frozen=True, rename="camel"):
 
     event: Annotated[
         str,
-        sample(
-            "sms:received",
-            "`sms:received`, `sms:batch:received` or `system:ping`; others are ignored",
-        ),
+        sample("sms:received", "`sms:received`, `sms:batch:received` or `system:ping`; others are ignored"),
         Meta(min_length=1),
     ]
-    payload: Annotated[
-        Any, sample({}, "the message; the app's documentation describes it"), _ANY
-    ] = None
+    payload: Annotated[Any, sample({}, "the message; the app's documentation describes it"), _ANY] = None
     device_id: Annotated[Any, sample("ffffffffceb0b1db", "ignored"), _ANY] = None
-    id: Annotated[
-        Any, sample("Ey6ECgOkVVFjz3CL48B8C", "ignored: it identifies no message"), _ANY
-    ] = None
+    id: Annotated[Any, sample("Ey6ECgOkVVFjz3CL48B8C", "ignored: it identifies no message"), _ANY] = None
     webhook_id: Annotated[Any, sample("LreFUt-Z3sSq0JufY9uWB", "ignored"), _ANY] = None
 
 
@@ -143,9 +136,7 @@ async def get_list(call: Call) -> Reply:
     return ok(found)
 
 
-def _as_json(
-    call: Call, settings: SourceSettings, row: sources.SourceRow | None, phones: list[Any]
-) -> dict[str, Any]:
+def _as_json(call: Call, settings: SourceSettings, row: sources.SourceRow | None, phones: list[Any]) -> dict[str, Any]:
     is_android = settings.kind == SourceKind.ANDROID
     bad = next((each for each in phones if each.state != "ready"), None)
     shown = bad or (phones[0] if phones else None)

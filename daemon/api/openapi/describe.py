@@ -76,9 +76,7 @@ SCHEMAS_PATH: Final = "#/components/schemas/"
 DESCRIPTIONS: Final[dict[Handler, OperationDescription]] = {}
 
 
-def described(
-    title: str, answer: str | AnswerShape, *, errors: str = "", **more: Any
-) -> Callable[[Handler], Handler]:
+def described(title: str, answer: str | AnswerShape, *, errors: str = "", **more: Any) -> Callable[[Handler], Handler]:
     """Describe the decorated handler; `errors` are codes separated by blanks, `more` the other attributes of the description."""
     codes = tuple(map(ErrorCode, errors.split()))
 

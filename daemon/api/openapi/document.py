@@ -21,16 +21,7 @@ from daemon.api.openapi.describe import (
     AnswerShape,
     OperationDescription,
 )
-from daemon.api.openapi.schemas import (
-    Schema,
-    answer_of,
-    closed,
-    components,
-    envelope_of,
-    event_of,
-    example,
-    schema_of,
-)
+from daemon.api.openapi.schemas import Schema, answer_of, closed, components, envelope_of, event_of, example, schema_of
 from daemon.core import shape
 from daemon.core.limits import BODY_BYTES_MAX, IDEMPOTENCY_KEY_CHARACTERS_MAX
 from daemon.core.lines.line_json import DeviceName, Network
@@ -74,7 +65,7 @@ TAGS: Final = (
     ("/v1/webhooks", "Open collections", ""),
     ("/v1/auth", "Access", "Sessions and API keys."),
     ("/v1/keys", "Access", ""),
-)  # fmt: skip
+)
 _ALWAYS: Final = (
     ErrorCode.MALFORMED_REQUEST,
     ErrorCode.ROUTE_NOT_FOUND,
@@ -125,9 +116,7 @@ return the same answer for 24 hours.
 """
 
 
-def document(
-    routes: Operations, version: str, *, strict: bool = False, address: str = "/"
-) -> dict[str, Any]:
+def document(routes: Operations, version: str, *, strict: bool = False, address: str = "/") -> dict[str, Any]:
     """Build the OpenAPI document.
 
     Args:
@@ -197,9 +186,7 @@ class FieldDetail(Struct, frozen=True):
     message: Annotated[str, sample('must be a string, such as "12.50"')]
 
 
-_RETRY: Final = {
-    "retry_after": Annotated[int, sample(30, "seconds; also in the header `Retry-After`", ge=0)]
-}
+_RETRY: Final = {"retry_after": Annotated[int, sample(30, "seconds; also in the header `Retry-After`", ge=0)]}
 _ATTEMPTS: Final = Extras({"attempts_remaining": Annotated[int, sample(4, ge=0)]})
 _BRANCH: Final = {"branch": Annotated[str, sample("kumasi")]}
 EXTRAS: Final[dict[ErrorCode, Extras]] = {
@@ -246,21 +233,13 @@ def error_schema(code: ErrorCode) -> Schema:
             "code": Annotated[str, const(str(code))],
             "message": Annotated[str, sample(spec.message, "what happened")],
             **({"hint": Annotated[str, sample(spec.hint, "what to do next")]} if spec.hint else {}),
-            "doc_url": Annotated[
-                str, sample(f"{Path.DOCS_ERRORS}#{code}", "its description, on this server")
-            ],
+            "doc_url": Annotated[str, sample(f"{Path.DOCS_ERRORS}#{code}", "its description, on this server")],
             **extras.always,
         },
         extras.sometimes,
     )
     whole = schema_of(
-        {
-            "success": Annotated[bool, const(False)],
-            "error": Any,
-            **extras.always,
-            "meta": OfFailure,
-        },
-        extras.sometimes,
+        {"success": Annotated[bool, const(False)], "error": Any, **extras.always, "meta": OfFailure}, extras.sometimes
     )
     whole["properties"]["error"] = inside
     return {**whole, "description": spec.message}
@@ -274,11 +253,7 @@ class OfFailure(Struct, frozen=True):
 
 def undescribed(routes: Operations) -> list[str]:
     """Return the operations without a description."""
-    return [
-        f"{method} {path}"
-        for path, method, operation in _served(routes)
-        if operation.handler not in DESCRIPTIONS
-    ]
+    return [f"{method} {path}" for path, method, operation in _served(routes) if operation.handler not in DESCRIPTIONS]
 
 
 def _served(routes: Operations) -> Iterable[tuple[str, str, Operation]]:
@@ -289,9 +264,7 @@ def _served(routes: Operations) -> Iterable[tuple[str, str, Operation]]:
                     yield path, method, operation
 
 
-def _described(
-    routes: Operations,
-) -> Iterable[tuple[str, str, tuple[Operation, OperationDescription]]]:
+def _described(routes: Operations) -> Iterable[tuple[str, str, tuple[Operation, OperationDescription]]]:
     for path, method, operation in _served(routes):
         if operation.handler in DESCRIPTIONS:
             yield path, method, (operation, DESCRIPTIONS[operation.handler])
@@ -313,9 +286,7 @@ def _operation(
     if about.reads is not None:
         made["requestBody"] = {
             "required": not about.body_optional,
-            "content": {
-                "application/json": {"schema": _body(about), "example": dict(about.example)}
-            },
+            "content": {"application/json": {"schema": _body(about), "example": dict(about.example)}},
         }
     headers = {"X-Request-Id": _header("RequestId")}
     if not operation.public:
@@ -324,20 +295,12 @@ def _operation(
     fine = dict(headers)
     if about.idempotent:
         fine["Idempotency-Replayed"] = _header("IdempotencyReplayed")
-    responses = {
-        str(about.status): {
-            "description": "Success.",
-            "headers": fine,
-            "content": _content(about, shapes),
-        }
-    }
+    responses = {str(about.status): {"description": "Success.", "headers": fine, "content": _content(about, shapes)}}
     by_status: dict[int, list[ErrorCode]] = {}
     for code in sorted(_errors(operation, about)):
         by_status.setdefault(ERRORS[code].http_status, []).append(code)
     for status, codes in sorted(by_status.items()):
-        error_headers = (
-            {**headers, "Retry-After": _header("RetryAfter")} if status in (429, 503) else headers
-        )
+        error_headers = {**headers, "Retry-After": _header("RetryAfter")} if status in (429, 503) else headers
         schema: Schema = {"anyOf": [{"$ref": SCHEMAS_PATH + _error_name(code)} for code in codes]}
         responses[str(status)] = {
             "description": " ".join(f"`{code}`: {ERRORS[code].message}" for code in codes),
@@ -345,9 +308,7 @@ def _operation(
             "content": {
                 "application/json": {
                     "schema": schema if len(codes) > 1 else schema["anyOf"][0],
-                    "examples": {
-                        str(code): {"$ref": f"#/components/examples/{code}"} for code in codes
-                    },
+                    "examples": {str(code): {"$ref": f"#/components/examples/{code}"} for code in codes},
                 }
             },
         }
@@ -362,9 +323,7 @@ def _operation(
     return made
 
 
-def _parameters(
-    path: str, operation: Operation, about: OperationDescription
-) -> Iterable[dict[str, Any]]:
+def _parameters(path: str, operation: Operation, about: OperationDescription) -> Iterable[dict[str, Any]]:
     for name in re.findall(r"{(\w+)}", path):
         note, shown = PATH_NOTES.get(f"{about.id}.{name}") or PATH_NOTES[name]
         schema = {"type": "integer" if isinstance(shown, int) else "string"}
@@ -445,9 +404,7 @@ def _error_name(code: ErrorCode) -> str:
 
 def _webhook(kind: EventKind, text: str, shapes: dict[str, Schema]) -> dict[str, Any]:
     schema = event_of(kind)
-    signature = (
-        '`t=<seconds>,v1=<hex HMAC-SHA256 of "{t}." + body>`; the HMAC key is the whole secret'
-    )
+    signature = '`t=<seconds>,v1=<hex HMAC-SHA256 of "{t}." + body>`; the HMAC key is the whole secret'
     names = {
         "X-Svc-Signature": signature,
         "webhook-id": "the `webhook_id`; to avoid counting a payment twice, book it once per "
@@ -461,29 +418,16 @@ def _webhook(kind: EventKind, text: str, shapes: dict[str, Schema]) -> dict[str,
             "operationId": "on" + re.sub(r"[._]", " ", kind).title().replace(" ", ""),
             "security": [],
             "parameters": [
-                {
-                    "name": name,
-                    "in": "header",
-                    "required": True,
-                    "description": note,
-                    "schema": {"type": "string"},
-                }
+                {"name": name, "in": "header", "required": True, "description": note, "schema": {"type": "string"}}
                 for name, note in names.items()
             ],
             "requestBody": {
                 "required": True,
-                "content": {
-                    "application/json": {
-                        "schema": schema,
-                        "example": example(schema, shapes),
-                    }
-                },
+                "content": {"application/json": {"schema": schema, "example": example(schema, shapes)}},
             },
             "responses": {
                 "2XX": {"description": "Accepted. Respond within 15 seconds."},
-                "4XX": {
-                    "description": "Permanent failure: the delivery becomes a dead letter at once."
-                },
+                "4XX": {"description": "Permanent failure: the delivery becomes a dead letter at once."},
                 "5XX": {"description": "Temporary failure: retried up to 13 times in 76 hours."},
             },
         }

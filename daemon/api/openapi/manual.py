@@ -62,12 +62,7 @@ class ManualQuery(Struct, frozen=True):
     """What is searched."""
 
     q: (
-        Annotated[
-            str,
-            sample(
-                "reconcile", "words, all of which a section has", max_length=SEARCH_CHARACTERS_MAX
-            ),
-        ]
+        Annotated[str, sample("reconcile", "words, all of which a section has", max_length=SEARCH_CHARACTERS_MAX)]
         | None
     ) = None
 
@@ -105,9 +100,7 @@ def _index_body() -> str:
 
 def _index(wanted: str) -> Reply:
     hits = search(wanted)
-    return _reply(
-        "Documentation", wanted=wanted, hits=hits[:HITS_MAX], found=len(hits), body=_index_body()
-    )
+    return _reply("Documentation", wanted=wanted, hits=hits[:HITS_MAX], found=len(hits), body=_index_body())
 
 
 @cache
@@ -122,11 +115,7 @@ def _reply(title: str, **values: Any) -> Reply:
     pages = [
         (
             head,
-            [
-                (f"/docs/{name}", _title(text))
-                for name, text in _documents().items()
-                if name.startswith(f"{folder}/")
-            ],
+            [(f"/docs/{name}", _title(text)) for name, text in _documents().items() if name.startswith(f"{folder}/")],
         )
         for folder, head in FOLDERS.items()
     ]
@@ -193,9 +182,7 @@ def _parts(text: str) -> Iterator[tuple[str, str, str]]:
                 yield heading, anchor, " ".join(body)
             heading, anchor, body = "", str(token.attrs["id"]), []
         elif token.type == "inline":
-            plain = " ".join(
-                "".join(child.content or " " for child in token.children or ()).split()
-            )
+            plain = " ".join("".join(child.content or " " for child in token.children or ()).split())
             heading, body = (heading, [*body, plain]) if heading else (plain, [plain])
         elif token.type == "fence":
             body.append(" ".join(token.content.split()))

@@ -88,10 +88,7 @@ def _address(call: Call) -> str:
 def html_reply(text: str, style: str, more: str = "form-action 'self'") -> Reply:
     """Return a page whose inline style may act; `more` is added to the policy of its content."""
     digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
-    policy = (
-        f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; frame-ancestors 'none'; "
-        f"{more}"
-    )
+    policy = f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; frame-ancestors 'none'; {more}"
     headers = (
         _MINUTES,
         (b"content-security-policy", policy.encode()),
@@ -149,11 +146,7 @@ def _templates() -> tuple[Any, str]:
 
     loader = jinja2.PackageLoader("daemon.api", "templates")
     environment = jinja2.Environment(
-        loader=loader,
-        autoescape=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        undefined=jinja2.StrictUndefined,
+        loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined
     )
     environment.filters |= {
         "prose": prose,
@@ -205,19 +198,14 @@ def inline(text: str) -> str:
     return re.sub(r"\*\*([^*]+)\*\*", r"<strong>\1</strong>", made)
 
 
-def rows(
-    schema: Mapping[str, Any], shapes: Mapping[str, Any], start: str = ""
-) -> Iterable[MemberRow]:
+def rows(schema: Mapping[str, Any], shapes: Mapping[str, Any], start: str = "") -> Iterable[MemberRow]:
     """Yield the members of an object and of nested objects, with dotted names."""
     found = _resolved(schema, shapes)
     for name, each in found.get("properties", {}).items():
         inner = _resolved(each, shapes)
         required = name in found.get("required", ())
         yield MemberRow(
-            start + name,
-            kind(each, shapes),
-            required,
-            each.get("description", inner.get("description", "")),
+            start + name, kind(each, shapes), required, each.get("description", inner.get("description", ""))
         )
         if "items" in inner:
             yield from rows(inner["items"], shapes, f"{start}{name}[].")

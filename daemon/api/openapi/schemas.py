@@ -76,8 +76,8 @@ _ISO: Final = (
     r"([Zz]|[+-][0-9]{2}:?[0-9]{2})\s*$"
 )
 """The times accepted by `parsers.times.read_iso`, as a JSON Schema pattern (ECMA-262), with trimmed blanks."""
-_TYPES: Final = {str: "string", bool: "boolean", int: "integer", dict: "object", list: "array", tuple: "array"}  # fmt: skip
-_KEYWORDS: Final = {"ge": "minimum", "le": "maximum", "min_length": "minLength", "max_length": "maxLength"}  # fmt: skip
+_TYPES: Final = {str: "string", bool: "boolean", int: "integer", dict: "object", list: "array", tuple: "array"}
+_KEYWORDS: Final = {"ge": "minimum", "le": "maximum", "min_length": "minLength", "max_length": "maxLength"}
 _SAMPLES: Final = {bool: [False], int: [0]}
 
 
@@ -168,16 +168,12 @@ def body_of(shape: type[Struct]) -> Schema:
     for each in members(shape):
         inner = _body_member(each)
         texts = {
-            "description": ". ".join(
-                filter(None, (each.kind.json.get("description"), inner.pop("description", "")))
-            )
+            "description": ". ".join(filter(None, (each.kind.json.get("description"), inner.pop("description", ""))))
         }
         if "examples" in each.kind.json:
             texts["examples"] = each.kind.json["examples"]
         found["properties"][each.name] = {**inner, **texts}
-    required = [
-        each.name for each in members(shape) if each.required or each.kind.marks.get("required")
-    ]
+    required = [each.name for each in members(shape) if each.required or each.kind.marks.get("required")]
     if required:
         found["required"] = required
     if shape.__struct_config__.forbid_unknown_fields:
@@ -223,12 +219,7 @@ def _requested(kind: DeclaredType, *, query: bool) -> Schema:
         order = ("type", "maxLength", *(() if query else ("minLength",)))
         found = {name: found[name] for name in order if name in found}
     elif kind.base in (list, tuple):
-        found = {
-            "type": "array",
-            "items": found["items"],
-            "minItems": 1,
-            "maxItems": kind.limits["max_length"],
-        }
+        found = {"type": "array", "items": found["items"], "minItems": 1, "maxItems": kind.limits["max_length"]}
         if "holds" in kind.marks:
             found["contains"] = {"const": str(kind.marks["holds"])}
     elif kind.base is dict:
@@ -238,9 +229,7 @@ def _requested(kind: DeclaredType, *, query: bool) -> Schema:
         found |= {name: value for name, value in kind.json.items() if name not in _TEXTS}
     elif kind.base is int and query and kind.marks["most"] < 1_000_000:
         most = kind.marks["most"]
-        found["description"] = (
-            f"at most {most}; a larger value is lowered to it, with a warning in `meta.warnings`"
-        )
+        found["description"] = f"at most {most}; a larger value is lowered to it, with a warning in `meta.warnings`"
     return found
 
 
@@ -256,10 +245,7 @@ def _marked(kind: DeclaredType, mark: str, *, query: bool) -> Schema:
         text = "ISO 8601 with a zone, such as 2026-01-31T08:00:00Z"
         return {"type": "string", "pattern": _ISO, "description": text}
     if mark == "phone":
-        return {
-            "type": "string",
-            **({} if query else {"minLength": 1, "maxLength": TEXT_CHARACTERS_MAX}),
-        }
+        return {"type": "string", **({} if query else {"minLength": 1, "maxLength": TEXT_CHARACTERS_MAX})}
     plain: dict[str, Schema] = {
         "any": {},
         "cursor": {"type": "string", "maxLength": CURSOR_CHARACTERS_MAX},
@@ -277,10 +263,7 @@ def _plain(kind: DeclaredType, entry: Callable[[DeclaredType], Schema]) -> Schem
     found: Schema = {"type": _TYPES[kind.base]}
     if kind.base in (list, tuple):
         return {**found, "items": entry(kind.args[0])}
-    return {
-        **found,
-        **{_KEYWORDS[name]: value for name, value in kind.limits.items() if name in _KEYWORDS},
-    }
+    return {**found, **{_KEYWORDS[name]: value for name, value in kind.limits.items() if name in _KEYWORDS}}
 
 
 def _plain_entry(_kind: DeclaredType) -> Schema:
@@ -306,9 +289,7 @@ def example(schema: Schema, shapes: Mapping[str, Schema]) -> Any:
         return [example(schema["items"], shapes)]
     assert "object" in schema["type"], schema
     always = schema.get("required", ())
-    return {
-        name: example(each, shapes) for name, each in schema["properties"].items() if name in always
-    }
+    return {name: example(each, shapes) for name, each in schema["properties"].items() if name in always}
 
 
 def closed(schema: Any) -> Any:

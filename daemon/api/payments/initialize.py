@@ -31,14 +31,7 @@ CLIENT_REFERENCE_CHARACTERS_MAX: Final = 100
 META_BYTES_MAX: Final = 4 * 1024
 """Limits that the API promises."""
 PUBLISHABLE: Final = frozenset(
-    {
-        "amount",
-        "phone_number",
-        "customer_name",
-        "description",
-        "redirect_url",
-        "expires_in_hours",
-    }
+    {"amount", "phone_number", "customer_name", "description", "redirect_url", "expires_in_hours"}
 )
 """Fields allowed with a publishable key, which is visible to the public."""
 
@@ -66,25 +59,19 @@ class InitializeBody(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
 
     known: ClassVar = (FIELD,)
 
-    currency: Annotated[
-        str | None, sample("GHS", "the currency; default `GHS`"), marked(words=_CURRENCIES)
-    ] = None
+    currency: Annotated[str | None, sample("GHS", "the currency; default `GHS`"), marked(words=_CURRENCIES)] = None
     amount_minor: Annotated[
         int,
         sample("25.00", "a decimal, 0.01 to 1000000.00, at most 2 decimals"),
         marked(read="amount", currency="currency"),
     ] = field(name="amount")
     phone_number: Annotated[
-        str,
-        sample("0241234567", "the customer's phone number, local or E.164"),
-        marked(read="phone"),
+        str, sample("0241234567", "the customer's phone number, local or E.164"), marked(read="phone")
     ]
     customer_name: Annotated[str, sample("Ama Mensah", "shown on the checkout page")] | None = None
     description: (
         Annotated[
-            str,
-            sample("two loaves", "a label for people", max_length=DESCRIPTION_CHARACTERS_MAX),
-            marked(lines=True),
+            str, sample("two loaves", "a label for people", max_length=DESCRIPTION_CHARACTERS_MAX), marked(lines=True)
         ]
         | None
     ) = None
@@ -102,10 +89,7 @@ class InitializeBody(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     redirect_url: (
         Annotated[
             str,
-            sample(
-                "https://shop.example/thanks",
-                "https; the customer is redirected there after the hosted checkout",
-            ),
+            sample("https://shop.example/thanks", "https; the customer is redirected there after the hosted checkout"),
             Meta(min_length=1, max_length=URL_CHARACTERS_MAX),
             marked(then=_redirect),
         ]
@@ -121,18 +105,11 @@ class InitializeBody(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     ) = None
     meta: Annotated[
         str | None,
-        sample(
-            {"table": 4},
-            "any JSON object, returned unchanged; at most 4 KB as compact JSON",
-        ),
+        sample({"table": 4}, "any JSON object, returned unchanged; at most 4 KB as compact JSON"),
         marked(read="object", most_bytes=META_BYTES_MAX, then=compact),
     ] = None
     expires_in_hours: (
-        Annotated[
-            int,
-            sample(2, "hours until the transaction expires; default 24"),
-            Meta(ge=1, le=EXPIRES_HOURS_MAX),
-        ]
+        Annotated[int, sample(2, "hours until the transaction expires; default 24"), Meta(ge=1, le=EXPIRES_HOURS_MAX)]
         | None
     ) = None
     # An empty ID or name is an error, because it would not protect.
@@ -146,30 +123,23 @@ class InitializeBody(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
         | None
     ) = None
     expected_payer_phone: Annotated[
-        str | None,
-        sample("0241234567", "a payment from another number is held for review"),
-        marked(read="phone"),
+        str | None, sample("0241234567", "a payment from another number is held for review"), marked(read="phone")
     ] = None
     expected_payer_name: (
         Annotated[
             str,
             sample(
-                "Ama Mensah",
-                "the payer's name expected in a receipt without a number; requires `expected_payer_phone`",
+                "Ama Mensah", "the payer's name expected in a receipt without a number; requires `expected_payer_phone`"
             ),
             Meta(min_length=1),
             marked(then=_payer_name),
         ]
         | None
     ) = None
-    send_sms_to_payer: Annotated[
-        bool, sample(True, "send the payment code to the customer by SMS")
-    ] = True
+    send_sms_to_payer: Annotated[bool, sample(True, "send the payment code to the customer by SMS")] = True
 
     @staticmethod
-    def check(
-        given: Mapping[str, Any], body: Mapping[str, Any], fail: Callable[[str, str, str], Any]
-    ) -> None:
+    def check(given: Mapping[str, Any], body: Mapping[str, Any], fail: Callable[[str, str, str], Any]) -> None:
         """Refuse a name without the number that it belongs to."""
         if "expected_payer_name" in given and body.get("expected_payer_phone") is None:
             why = "has no effect without expected_payer_phone; send both"
@@ -242,23 +212,16 @@ async def initialize(call: Call) -> Reply:
 
     async def flow() -> Initialized:
         if request.webhook_url is not None and not await _answered(call, idempotency):
-            await endpoints.check_address(
-                call.env, request.webhook_url, call.service.resolver, offline_too=True
-            )
+            await endpoints.check_address(call.env, request.webhook_url, call.service.resolver, offline_too=True)
         phones = call.service.hooks.phone_states()
-        return await initialize_flow.initialize(
-            call.env, call.caller, request, keep=keep, phones=phones
-        )
+        return await initialize_flow.initialize(call.env, call.caller, request, keep=keep, phones=phones)
 
     return await once(call, keep, flow)
 
 
 def keeping(call: Call, idempotency: Idempotency | None) -> Keep[Initialized]:
     """Return how a new transaction is answered: 201, with the warnings in `meta`."""
-    meta = {
-        "request_id": call.request_id,
-        "idempotency_key": None if idempotency is None else idempotency.key,
-    }
+    meta = {"request_id": call.request_id, "idempotency_key": None if idempotency is None else idempotency.key}
 
     def render(made: Initialized) -> HttpAnswer:
         transaction = made.transaction
@@ -291,7 +254,4 @@ async def _answered(call: Call, idempotency: Idempotency | None) -> bool:
     if idempotency is None:
         return False
     # A repeat must get the stored answer, even if the address of its webhook no longer passes the check.
-    return (
-        await call.env.store.look(lambda reader: stored_answers.find(reader, idempotency))
-        is not None
-    )
+    return await call.env.store.look(lambda reader: stored_answers.find(reader, idempotency)) is not None

@@ -37,9 +37,7 @@ class ReviewsQuery(Struct, frozen=True):
 
     limit: Annotated[int, page_size(LIMIT_MAX)] = LIMIT
     offset: shape.Offset = 0
-    state: Annotated[
-        Literal["open", "all"] | None, sample("all", "`all` includes decided or revoked ones")
-    ] = None
+    state: Annotated[Literal["open", "all"] | None, sample("all", "`all` includes decided or revoked ones")] = None
     mode: shape.ModeFilter = None
     branch: shape.BranchFilter = None
 
@@ -60,8 +58,7 @@ async def get_list(call: Call) -> Reply:
     )
     names = await branch_names(call.env)
     return ok(
-        [ReviewAnswer.of(each, now, names) for each in found],
-        query.meta(limit=limit, offset=offset, total=total),
+        [ReviewAnswer.of(each, now, names) for each in found], query.meta(limit=limit, offset=offset, total=total)
     )
 
 
@@ -70,9 +67,7 @@ async def get_one(call: Call) -> Reply:
     """Return one review."""
     review_id, mode = call.uuid(ErrorCode.REVIEW_NOT_FOUND), call.caller.mode
     now = call.env.clock.now_us()
-    found = await call.env.store.read(
-        lambda reader: store_reviews.evidence_of(reader, review_id, mode, now)
-    )
+    found = await call.env.store.read(lambda reader: store_reviews.evidence_of(reader, review_id, mode, now))
     if found is None:
         raise Refusal(ErrorCode.REVIEW_NOT_FOUND)
     return ok(ReviewAnswer.of(found, now))
@@ -97,9 +92,7 @@ class ApprovalBody(Struct, frozen=True):
     ] = None
     notes: shape.Notes | None = None
     password: Annotated[
-        str | None,
-        about("the account password, if the review has `needs_password`"),
-        marked(read="secret"),
+        str | None, about("the account password, if the review has `needs_password`"), marked(read="secret")
     ] = None
 
 
@@ -134,9 +127,7 @@ class RejectionBody(Struct, frozen=True):
 
     notes: Annotated[shape.Notes, Meta(min_length=1)]
     password: Annotated[
-        str | None,
-        about("the account password, if the decision rejects further messages"),
-        marked(read="secret"),
+        str | None, about("the account password, if the decision rejects further messages"), marked(read="secret")
     ] = None
 
 
@@ -159,9 +150,7 @@ async def reject(call: Call) -> Reply:
         if asked.password is not None:
             await users.confirm(env, caller, asked.password)
         confirmed = asked.password is not None
-        return await review.reject(
-            env, caller, review_id, asked.notes, confirmed=confirmed, keep=keep
-        )
+        return await review.reject(env, caller, review_id, asked.notes, confirmed=confirmed, keep=keep)
 
     return await once(call, keep, flow)
 

@@ -64,8 +64,7 @@ class TransactionsQuery(Struct, frozen=True):
     """The page and the filter of the list."""
 
     page: Annotated[
-        int,
-        page_size(PAGE_MAX, name="the page, from 1; a page past the end is an empty list", shown=1),
+        int, page_size(PAGE_MAX, name="the page, from 1; a page past the end is an empty list", shown=1)
     ] = 1
     per_page: Annotated[int, page_size(PER_PAGE_MAX)] = PER_PAGE
     status: Annotated[TransactionStatus, sample("SUCCESS", "only this status")] | None = None
@@ -78,10 +77,7 @@ class TransactionsQuery(Struct, frozen=True):
     ] = None
     origin: Annotated[
         Literal["request", "open", "all"],
-        sample(
-            "request",
-            "payment requests (default), holders of payments without a request (`open`), or all",
-        ),
+        sample("request", "payment requests (default), holders of payments without a request (`open`), or all"),
     ] = "request"
     since: shape.FromTime | None = field(name="from", default=None)
     until: shape.ToTime | None = field(name="to", default=None)
@@ -103,8 +99,7 @@ class TransactionsQuery(Struct, frozen=True):
         | None
     ) = None
     sort: Annotated[
-        Literal["newest", "oldest", "largest", "smallest"],
-        sample("newest", "the order; default: newest first"),
+        Literal["newest", "oldest", "largest", "smallest"], sample("newest", "the order; default: newest first")
     ] = "newest"
     after: Annotated[
         str | None,
@@ -112,8 +107,7 @@ class TransactionsQuery(Struct, frozen=True):
         marked(then=_after),
     ] = None
     unsettled: Annotated[
-        bool,
-        sample(True, "only short or overpaid ones that are not settled: owed, or to give back"),
+        bool, sample(True, "only short or overpaid ones that are not settled: owed, or to give back")
     ] = False
     branch: shape.BranchFilter = None
 
@@ -166,19 +160,13 @@ async def list_transactions(call: Call) -> Reply:
     )
     names = await branch_names(call.env)
     items = [
-        TransactionListItemAnswer.of(
-            transaction, payment, now, **of_branch(transaction.branch_id, names)
-        )
+        TransactionListItemAnswer.of(transaction, payment, now, **of_branch(transaction.branch_id, names))
         for transaction, payment in found
     ]
     return ok(items, query.meta(), pagination=json_values.Pagination.of(page, per_page, total))
 
 
-@described(
-    "Get a transaction",
-    answer(FoundTransactionAnswer),
-    errors="TRANSACTION_NOT_FOUND",
-)
+@described("Get a transaction", answer(FoundTransactionAnswer), errors="TRANSACTION_NOT_FOUND")
 async def get_one(call: Call) -> Reply:
     """Return one transaction by its reference."""
     transaction_id = split_reference(call.path("reference"))
@@ -187,33 +175,23 @@ async def get_one(call: Call) -> Reply:
     mode, now = call.caller.mode, call.env.times().lower_bound_us
     return _one(
         await call.env.store.look(
-            lambda reader: _answer(
-                reader, transaction_list.by_id(reader, transaction_id, mode), now
-            )
+            lambda reader: _answer(reader, transaction_list.by_id(reader, transaction_id, mode), now)
         )
     )
 
 
-@described(
-    "Get a transaction by its code",
-    answer(FoundTransactionAnswer),
-    errors="TRANSACTION_NOT_FOUND",
-)
+@described("Get a transaction by its code", answer(FoundTransactionAnswer), errors="TRANSACTION_NOT_FOUND")
 async def get_by_code(call: Call) -> Reply:
     """Return the newest transaction that has or had this payment code."""
     code, mode = plain_code(call.path("svc_code")), call.caller.mode
     now = call.env.times().lower_bound_us
     return _one(
-        await call.env.store.look(
-            lambda reader: _answer(reader, transaction_list.by_code(reader, code, mode), now)
-        )
+        await call.env.store.look(lambda reader: _answer(reader, transaction_list.by_code(reader, code, mode), now))
     )
 
 
 @described(
-    "Get a transaction by client reference",
-    answer(FoundTransactionAnswer, MatchesMeta),
-    errors="TRANSACTION_NOT_FOUND",
+    "Get a transaction by client reference", answer(FoundTransactionAnswer, MatchesMeta), errors="TRANSACTION_NOT_FOUND"
 )
 async def get_by_client_reference(call: Call) -> Reply:
     """Return the best match among the transactions with this client reference; `meta.matches` counts them."""
@@ -239,15 +217,9 @@ def _answer(reader: Reader, found: Found | None, now: int) -> FoundTransactionAn
 
 
 def _shown(
-    transaction: Transaction,
-    payment: Payment | None,
-    now: int,
-    held: str | None,
-    methods: Iterable[PaymentMethod],
+    transaction: Transaction, payment: Payment | None, now: int, held: str | None, methods: Iterable[PaymentMethod]
 ) -> FoundTransactionAnswer:
-    return FoundTransactionAnswer.of(
-        transaction, payment, now, held_review_id=held, pay_to=pay_to(methods)
-    )
+    return FoundTransactionAnswer.of(transaction, payment, now, held_review_id=held, pay_to=pay_to(methods))
 
 
 def _one(found: FoundTransactionAnswer | None, matches: int | None = None) -> Reply:
@@ -259,9 +231,7 @@ def _one(found: FoundTransactionAnswer | None, matches: int | None = None) -> Re
 class CancelBody(Struct, frozen=True):
     """Why a transaction is cancelled."""
 
-    reason: Annotated[shape.Notes | None, sample("ordered twice", "the reason, for the record")] = (
-        None
-    )
+    reason: Annotated[shape.Notes | None, sample("ordered twice", "the reason, for the record")] = None
 
 
 @described(
@@ -287,11 +257,7 @@ async def cancel(call: Call) -> Reply:
 
     keep, reference = Keep(idempotency, render), call.path("reference")
     return await once(
-        call,
-        keep,
-        lambda: cancel_expire.cancel(
-            call.env, call.caller, reference, reason=asked.reason, keep=keep
-        ),
+        call, keep, lambda: cancel_expire.cancel(call.env, call.caller, reference, reason=asked.reason, keep=keep)
     )
 
 
@@ -341,11 +307,7 @@ async def settle(call: Call) -> Reply:
 
     keep = Keep(idempotency, render)
     reference = call.path("reference")
-    return await once(
-        call,
-        keep,
-        lambda: settlement.settle(call.env, call.caller, reference, request, keep=keep),
-    )
+    return await once(call, keep, lambda: settlement.settle(call.env, call.caller, reference, request, keep=keep))
 
 
 @described(
@@ -377,13 +339,9 @@ class ReconcileBody(Struct, frozen=True, forbid_unknown_fields=True):
         marked(read="amount", number=True),
     ] = field(name="amount", default=None)
     notes: shape.Notes | None = None
-    provider: Annotated[
-        str | None, sample("momo_mtn", "the mobile-money service"), marked(read="provider")
-    ] = None
+    provider: Annotated[str | None, sample("momo_mtn", "the mobile-money service"), marked(read="provider")] = None
     password: Annotated[
-        str | None,
-        about("the account password, if the answer without it asks for it"),
-        marked(read="secret"),
+        str | None, about("the account password, if the answer without it asks for it"), marked(read="secret")
     ] = None
 
 
@@ -408,9 +366,7 @@ async def reconcile(call: Call) -> Reply:
     idempotency = claim(call, {name: body[name] for name in body if name != "password"})
     asked, _ = read(ReconcileBody, body)
     given = asked.password
-    request = ReconcileRequest(
-        asked.transaction_id, asked.amount_minor, asked.notes, asked.provider
-    )
+    request = ReconcileRequest(asked.transaction_id, asked.amount_minor, asked.notes, asked.provider)
     env, caller, reference = call.env, call.caller, call.path("reference")
 
     def render(made: Reconciled) -> HttpAnswer:
@@ -479,9 +435,7 @@ async def get_checkout_page(call: Call) -> Reply:
     if transaction_id is None:
         raise Refusal(ErrorCode.TRANSACTION_NOT_FOUND)
     mode = call.caller.mode
-    found = await env.store.look(
-        lambda reader: transaction_list.by_id(reader, transaction_id, mode)
-    )
+    found = await env.store.look(lambda reader: transaction_list.by_id(reader, transaction_id, mode))
     if found is None:
         raise Refusal(ErrorCode.TRANSACTION_NOT_FOUND)
     transaction, _ = found
@@ -489,9 +443,7 @@ async def get_checkout_page(call: Call) -> Reply:
     if slug is None or not checkout.is_shown(transaction, env.clock.now_us()):
         raise Refusal(ErrorCode.NO_CHECKOUT_PAGE, reason="ended" if slug else "no_request")
     if not env.http_address:
-        raise Refusal(
-            ErrorCode.NO_CHECKOUT_PAGE, "No page is served: HTTP is off.", reason="http_off"
-        )
+        raise Refusal(ErrorCode.NO_CHECKOUT_PAGE, "No page is served: HTTP is off.", reason="http_off")
     data = {
         "reference": transaction.reference,
         "svc_code": transaction.svc_code,
@@ -506,9 +458,7 @@ async def replace_transaction(call: Call) -> Reply:
     body = await read_object_if_any(call.scope, call.receive)
     idempotency = claim(call, body)
     reference, mode = call.path("reference"), call.caller.mode
-    old = await call.env.store.look(
-        lambda reader: transactions.by_reference(reader, reference, mode)
-    )
+    old = await call.env.store.look(lambda reader: transactions.by_reference(reader, reference, mode))
     if old is None or old.origin != "request":
         raise Refusal(ErrorCode.TRANSACTION_NOT_FOUND)
     request = replacement_of(old)
@@ -517,9 +467,7 @@ async def replace_transaction(call: Call) -> Reply:
         raise Refusal(ErrorCode.TRANSACTION_NOT_CANCELLABLE, why)
     keep, phones = keeping(call, idempotency), call.service.hooks.phone_states()
     return await once(
-        call,
-        keep,
-        lambda: initialize.initialize(call.env, call.caller, request, keep=keep, phones=phones),
+        call, keep, lambda: initialize.initialize(call.env, call.caller, request, keep=keep, phones=phones)
     )
 
 

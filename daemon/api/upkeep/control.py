@@ -71,9 +71,7 @@ class SetupBody(Struct, frozen=True):
 async def setup(call: Call) -> Reply:
     """Create the missing parts of the shop. A second call changes nothing and shows no secret."""
     asked, env = await call.body(SetupBody), call.env
-    request = SetupRequest(
-        asked.shop, asked.tz, asked.password, asked.owner_email, asked.check_only
-    )
+    request = SetupRequest(asked.shop, asked.tz, asked.password, asked.owner_email, asked.check_only)
     data = await set_up(env.store, env.clock, env.entropy, env.vault, request)
     return Reply(200, ok(data).body, (NO_STORE,))
 
@@ -95,11 +93,7 @@ async def get_log(call: Call) -> Reply:
     """Return log lines, oldest first; `meta.cursor` is the `after` of the next call."""
     asked = call.query.read(LogQuery)
     wanted = LogFilter(
-        since=asked.since,
-        level=asked.level,
-        component=asked.component,
-        lines=asked.lines,
-        after=asked.after,
+        since=asked.since, level=asked.level, component=asked.component, lines=asked.lines, after=asked.after
     )
     rows, cursor = await asyncio.to_thread(log.read, call.service.hooks.log_folder, wanted)
     return ok(rows, call.query.meta(cursor=cursor))
@@ -135,11 +129,7 @@ async def run_doctor(call: Call) -> Reply:
         environ=os.environ,
         store_url=call.env.config.store.url,
         running=Running(
-            VERSION,
-            "" if times.doubt is None else str(times.doubt.why),
-            times.confirmed,
-            env.http_address,
-            env.awake,
+            VERSION, "" if times.doubt is None else str(times.doubt.why), times.confirmed, env.http_address, env.awake
         ),
         version=VERSION,
         now_us=times.wall_us,
@@ -150,10 +140,7 @@ async def run_doctor(call: Call) -> Reply:
 
 
 def _problems(row: Json) -> tuple[ModemProblem, ...]:
-    return tuple(
-        ModemProblem(each["id"], Level(each["level"]), each["text"], each["fix"])
-        for each in row["troubles"]
-    )
+    return tuple(ModemProblem(each["id"], Level(each["level"]), each["text"], each["fix"]) for each in row["troubles"])
 
 
 NOTICES_LIMIT: Final = 50
@@ -215,9 +202,7 @@ async def see_notices(call: Call) -> Reply:
 
 async def test_notices(call: Call) -> Reply:
     """Queue a test message on each channel in the settings."""
-    return ok(
-        {"queued": await notices.queue_test(call.env, call.caller, call.service.hooks.channels)}
-    )
+    return ok({"queued": await notices.queue_test(call.env, call.caller, call.service.hooks.channels)})
 
 
 def _mail_password(text: str) -> str | Wrong:
@@ -301,10 +286,7 @@ def _payer_json(reader: Reader, found: PayerRows, now: int) -> Json:
     def parts(ids: tuple[str, ...]) -> list[TablePage]:
         kept = ids[:LIMIT]
         size = payer_data.BATCH
-        return [
-            TablePage(0, None, None, LIMIT, kept[start : start + size])
-            for start in range(0, len(kept), size)
-        ]
+        return [TablePage(0, None, None, LIMIT, kept[start : start + size]) for start in range(0, len(kept), size)]
 
     return {
         "payments": [
@@ -345,9 +327,7 @@ def _payer_json(reader: Reader, found: PayerRows, now: int) -> Json:
             for row in payer_data.texts(reader, found)
         ],
         "approved_names": payer_data.approved_names(reader, found),
-        "cut_off": any(
-            len(ids) > LIMIT for ids in (found.payments, found.transactions, found.messages)
-        ),
+        "cut_off": any(len(ids) > LIMIT for ids in (found.payments, found.transactions, found.messages)),
     }
 
 
@@ -369,9 +349,5 @@ def _pruned_json(call: Call, pruned: Pruned) -> dict[str, Any]:
         "total": sum(pruned.counts.values()),
         "more": pruned.more,
         "doubt": pruned.doubt or None,
-        "days": {
-            "attempts": kept.attempts_days,
-            "deliveries": kept.deliveries_days,
-            "messages": kept.messages_days,
-        },
+        "days": {"attempts": kept.attempts_days, "deliveries": kept.deliveries_days, "messages": kept.messages_days},
     }

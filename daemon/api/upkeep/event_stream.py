@@ -34,12 +34,10 @@ class StreamQuery(Struct, frozen=True):
     """The event to continue after, and the transaction to watch."""
 
     since: Annotated[
-        str | None,
-        sample("412", "continue after this event; the header `Last-Event-ID` takes precedence"),
+        str | None, sample("412", "continue after this event; the header `Last-Event-ID` takes precedence")
     ] = None
     reference: Annotated[
-        str | None,
-        sample("svc_trx_0192f0c17d2a7c3e9a543f2b8c1d4e5f", "the `reference` of a transaction"),
+        str | None, sample("svc_trx_0192f0c17d2a7c3e9a543f2b8c1d4e5f", "the `reference` of a transaction")
     ] = None
 
 
@@ -78,13 +76,7 @@ async def _transaction(call: Call, reference: str | None) -> str | None:
 class EventStream:
     """One open stream, as an ASGI application."""
 
-    def __init__(
-        self,
-        service: Service,
-        after: int,
-        transaction_id: str | None,
-        sees: Callable[[Event], bool],
-    ) -> None:
+    def __init__(self, service: Service, after: int, transaction_id: str | None, sees: Callable[[Event], bool]) -> None:
         self._service = service
         self._after = after
         self._transaction_id = transaction_id
@@ -114,9 +106,7 @@ class EventStream:
         now = self._service.env.times().lower_bound_us
 
         def job(reader: Reader) -> tuple[bytes | None, int]:
-            found = journal.after(
-                reader, self._after, transaction_id=self._transaction_id, limit=BATCH
-            )
+            found = journal.after(reader, self._after, transaction_id=self._transaction_id, limit=BATCH)
             if not found:
                 return None, self._after
             text = b""

@@ -91,10 +91,7 @@ def _on_disk(env: Env) -> dict[str, Any]:
     free: int | None = None
     with suppress(OSError):
         free = env.free_bytes(env.home)
-    return {
-        "disk_free": free,
-        "backed_up_at": made[0].made_at.timestamp() if made else None,
-    }
+    return {"disk_free": free, "backed_up_at": made[0].made_at.timestamp() if made else None}
 
 
 def _is_local_call(call: Call) -> bool:
@@ -128,44 +125,26 @@ def _shop(facts: _Facts) -> Iterator[Any]:
     from prometheus_client.core import GaugeMetricFamily, InfoMetricFamily  # noqa: PLC0415 -- prometheus_client is heavy: imported at the first call
 
     yield InfoMetricFamily("momo", "The running program", {"version": VERSION})
-    yield GaugeMetricFamily(
-        "momo_uptime_seconds", "Seconds since the daemon started", facts.uptime_s
-    )
-    yield GaugeMetricFamily(
-        "momo_clock_suspect",
-        "1 while the machine's clock is in doubt",
-        int(facts.clock_suspect),
-    )
+    yield GaugeMetricFamily("momo_uptime_seconds", "Seconds since the daemon started", facts.uptime_s)
+    yield GaugeMetricFamily("momo_clock_suspect", "1 while the machine's clock is in doubt", int(facts.clock_suspect))
     witness = GaugeMetricFamily(
-        "momo_clock_witness",
-        "1 for what tells the time beside the machine's clock",
-        labels=["witness"],
+        "momo_clock_witness", "1 for what tells the time beside the machine's clock", labels=["witness"]
     )
     for one in Witness:
         witness.add_metric([one.value], int(facts.clock_witness is one))
     yield witness
-    problem = GaugeMetricFamily(
-        "momo_problem", "1 for each reason why no payment can be recorded", labels=["cause"]
-    )
+    problem = GaugeMetricFamily("momo_problem", "1 for each reason why no payment can be recorded", labels=["cause"])
     for cause in facts.faults:
         problem.add_metric([cause], 1)
     yield problem
     if facts.disk_free is not None:
-        yield GaugeMetricFamily(
-            "momo_disk_free_bytes", "Free bytes on the disk of the database", facts.disk_free
-        )
+        yield GaugeMetricFamily("momo_disk_free_bytes", "Free bytes on the disk of the database", facts.disk_free)
     if facts.database_bytes is not None:
-        yield GaugeMetricFamily(
-            "momo_database_bytes", "Size of the database and its WAL", facts.database_bytes
-        )
+        yield GaugeMetricFamily("momo_database_bytes", "Size of the database and its WAL", facts.database_bytes)
     if facts.backed_up_at is not None:
-        yield GaugeMetricFamily(
-            "momo_backup_timestamp_seconds", "Time of the newest backup", facts.backed_up_at
-        )
+        yield GaugeMetricFamily("momo_backup_timestamp_seconds", "Time of the newest backup", facts.backed_up_at)
     if facts.lines is not None:
-        yield GaugeMetricFamily(
-            "momo_lines_ready", "1 if every SIM has a merchant number", int(facts.lines.ready)
-        )
+        yield GaugeMetricFamily("momo_lines_ready", "1 if every SIM has a merchant number", int(facts.lines.ready))
     queue = GaugeMetricFamily("momo_deliveries", "Webhook deliveries by state", labels=["state"])
     for state, count in facts.queue.items():
         queue.add_metric([state], count)
@@ -179,9 +158,7 @@ def _modems(facts: _Facts) -> Iterator[Any]:
     signal = _gauge("modem_signal_dbm", "Signal strength in dBm")
     registered = _gauge("modem_registered", "1 if the modem can receive messages from the network")
     used = _gauge("modem_storage_used", "Messages in a storage of the modem", "storage")
-    total = _gauge(
-        "modem_storage_total", "Capacity of a storage of the modem, in messages", "storage"
-    )
+    total = _gauge("modem_storage_total", "Capacity of a storage of the modem, in messages", "storage")
     trouble = _gauge("modem_trouble", "1 for each problem of the modem", "trouble", "level")
     for one in modem_health.without_simulated(facts.conditions):
         if one.device_id is None:
@@ -202,9 +179,7 @@ def _modems(facts: _Facts) -> Iterator[Any]:
 
 
 def _sims(facts: _Facts) -> Iterator[Any]:
-    silent = _gauge(
-        "sim_silent", "1 if the SIM is silent for longer than is usual at this hour", "slot"
-    )
+    silent = _gauge("sim_silent", "1 if the SIM is silent for longer than is usual at this hour", "slot")
     last = _gauge("sim_last_sms_timestamp_seconds", "Time of the SIM's last message", "slot")
     for sim in facts.known.sims:
         rhythm = facts.known.rhythms.get(sim.sim_key)

@@ -43,16 +43,7 @@ _COUNTED: Final = {
 }
 
 
-_FROM_DATABASE: Final = (
-    "shop",
-    "lines",
-    "today",
-    "endpoints",
-    "queue",
-    "messages",
-    "notices",
-    "schema",
-)
+_FROM_DATABASE: Final = ("shop", "lines", "today", "endpoints", "queue", "messages", "notices", "schema")
 
 
 async def get(call: Call) -> Reply:
@@ -128,10 +119,7 @@ def _security(http: Http, address: str) -> str | None:
 def _clock(env: Env) -> dict[str, Any]:
     times = env.times()
     doubt = times.doubt
-    skew = {
-        "skew_s": None if times.skew_us is None else round(times.skew_us / SECOND_US),
-        "witness": times.witness,
-    }
+    skew = {"skew_s": None if times.skew_us is None else round(times.skew_us / SECOND_US), "witness": times.witness}
     if doubt is None:
         return {"state": "ok", "why": None, "ahead_s": None, **skew}
     ahead = None if doubt.ahead_us is None else doubt.ahead_us // SECOND_US
@@ -161,9 +149,7 @@ def _read(reader: Reader, now: int, conditions: Sequence[ModemHealth]) -> dict[s
         "shop": None if owner is None else {"name": owner.name, "timezone": owner.timezone},
         "lines": line_status(reader, now, conditions),
         "today": _today(
-            day_sheet.today(
-                reader, midnight(now, UTC if owner is None else ZoneInfo(owner.timezone)), now
-            ),
+            day_sheet.today(reader, midnight(now, UTC if owner is None else ZoneInfo(owner.timezone)), now),
             sum(count for count, _ in transaction_list.unsettled(reader, Mode.LIVE).values()),
         ),
         "endpoints": [
@@ -182,19 +168,12 @@ def _read(reader: Reader, now: int, conditions: Sequence[ModemHealth]) -> dict[s
 def _today(day: day_sheet.Today, unsettled: int) -> dict[str, Any]:
     counts: dict[str, Any] = {}
     for status, word in _COUNTED.items():
-        entries = {
-            currency: entry for (kind, currency), entry in day.verified.items() if kind == status
-        }
+        entries = {currency: entry for (kind, currency), entry in day.verified.items() if kind == status}
         counts[word] = {"count": sum(number for number, _ in entries.values())}
         if len(entries) == 1:
             currency, (_, minor) = entries.popitem()
             counts[word] |= {"amount": render(minor, currency), "currency": currency}
-    return {
-        **counts,
-        "review": day.review,
-        "unsettled": unsettled,
-        "waiting": day.waiting,
-    }
+    return {**counts, "review": day.review, "unsettled": unsettled, "waiting": day.waiting}
 
 
 def _database(env: Env, schema: int | None, size: int | None) -> dict[str, Any]:

@@ -32,9 +32,7 @@ from daemon.store.webhooks.dead_letters import Found
 from daemon.wire import DeliveryStatus, ErrorCode, EventKind, Mode
 
 EXAMPLE_ID: Final = "0192f0c1-7d2a-7c3e-9a54-3f2b8c1d4e5f"
-REVERSED_SINCE: Final = (
-    "The network has taken this payment back since: the receiver is told again that it was paid."
-)
+REVERSED_SINCE: Final = "The network has taken this payment back since: the receiver is told again that it was paid."
 PAUSED: Final = "The endpoint is paused: the delivery waits until it is resumed."
 LIMIT: Final = 50
 LIMIT_MAX: Final = 200
@@ -65,16 +63,12 @@ class DeliveriesQuery(Struct, frozen=True):
         sample(EXAMPLE_ID, "only deliveries of this transaction, by UUID or reference"),
         marked(then=_transaction),
     ] = None
-    webhook_id: Annotated[
-        str | None, sample("ocl_0123456789abcdefghijklmn", "only this webhook id")
-    ] = None
+    webhook_id: Annotated[str | None, sample("ocl_0123456789abcdefghijklmn", "only this webhook id")] = None
     since: shape.FromTime | None = field(name="from", default=None)
     until: shape.ToTime | None = field(name="to", default=None)
 
 
-@described(
-    "List deliveries", answer(list[DeliveryAnswer], shape.CursorPageMeta), query=DeliveriesQuery
-)
+@described("List deliveries", answer(list[DeliveryAnswer], shape.CursorPageMeta), query=DeliveriesQuery)
 async def list_deliveries(call: Call) -> Reply:
     """List deliveries, newest first. A test key sees only those to sandbox endpoints.
 
@@ -95,29 +89,21 @@ async def list_deliveries(call: Call) -> Reply:
         until=asked.until,
         after=asked.after[0] if asked.after else None,
     )
-    page = await call.env.store.read(
-        lambda reader: delivery_log.listed(reader, wanted, limit=limit, offset=offset)
-    )
+    page = await call.env.store.read(lambda reader: delivery_log.listed(reader, wanted, limit=limit, offset=offset))
     next_cursor = None if page.last is None else cursor(page.last[0].seq)
     entries = [DeliveryAnswer.of(delivery, target) for delivery, target in page.rows]
     meta = query.meta(limit=limit, offset=offset, total=page.total, next_cursor=next_cursor)
     return ok(entries, meta)
 
 
-@described(
-    "Get a delivery",
-    answer(DeliveryInFullAnswer),
-    errors="DELIVERY_NOT_FOUND LIVE_KEY_REQUIRED",
-)
+@described("Get a delivery", answer(DeliveryInFullAnswer), errors="DELIVERY_NOT_FOUND LIVE_KEY_REQUIRED")
 async def get_delivery(call: Call) -> Reply:
     """Return one delivery in full: `payload` is the exact body, `url` the destination."""
     delivery, target = await find_delivery(call)
     sent = await call.env.store.read(lambda reader: deliveries.bodies(reader, [delivery.seq]))
     if delivery.seq not in sent:  # deleted since
         raise Refusal(ErrorCode.DELIVERY_NOT_FOUND)
-    return ok(
-        DeliveryInFullAnswer.of(delivery, target, url=target.url, payload=Raw(sent[delivery.seq]))
-    )
+    return ok(DeliveryInFullAnswer.of(delivery, target, url=target.url, payload=Raw(sent[delivery.seq])))
 
 
 class AttemptsQuery(Struct, frozen=True):
@@ -165,8 +151,7 @@ async def find_delivery(call: Call) -> delivery_log.Logged:
     "Redeliver a delivery",
     answer(DeliveryAnswer),
     reads=NoFields,
-    errors="OPEN_COLLECTIONS_DISABLED LIVE_KEY_REQUIRED DELIVERY_NOT_FOUND DELIVERY_NOT_REDELIVERABLE "
-    "ENDPOINT_DELETED",
+    errors="OPEN_COLLECTIONS_DISABLED LIVE_KEY_REQUIRED DELIVERY_NOT_FOUND DELIVERY_NOT_REDELIVERABLE ENDPOINT_DELETED",
     body_optional=True,
     idempotent=True,
 )
@@ -184,9 +169,7 @@ async def redeliver(call: Call) -> Reply:
         return HttpAnswer(200, success(shown, meta.as_json(*told)))
 
     keep, delivery_id = Keep(asked, render), call.uuid(ErrorCode.DELIVERY_NOT_FOUND)
-    return await once(
-        call, keep, lambda: redeliver_flow.redeliver(call.env, call.caller, delivery_id, keep)
-    )
+    return await once(call, keep, lambda: redeliver_flow.redeliver(call.env, call.caller, delivery_id, keep))
 
 
 async def sign(call: Call) -> Reply:
@@ -209,21 +192,13 @@ class DeadLettersQuery(Struct, frozen=True):
     offset: shape.Offset = 0
     after: shape.CursorOf2 | None = None
     mode: shape.ModeFilter = None
-    include_replayed: Annotated[
-        bool, sample(False, "include dead letters that were replayed or dismissed")
-    ] = False
+    include_replayed: Annotated[bool, sample(False, "include dead letters that were replayed or dismissed")] = False
     endpoint_id: Annotated[str, sample(EXAMPLE_ID, "the endpoint"), shape.UuidRead] | None = None
-    reason: Annotated[
-        DeadLetterReason | None, sample("permanent_4xx", "only dead letters with this reason")
-    ] = None
+    reason: Annotated[DeadLetterReason | None, sample("permanent_4xx", "only dead letters with this reason")] = None
     error_code: Annotated[DeliveryError, sample("timeout", "only this error code")] | None = None
 
 
-@described(
-    "List dead letters",
-    answer(list[DeadLetterAnswer], shape.CursorPageMeta),
-    query=DeadLettersQuery,
-)
+@described("List dead letters", answer(list[DeadLetterAnswer], shape.CursorPageMeta), query=DeadLettersQuery)
 async def list_dead_letters(call: Call) -> Reply:
     """List dead letters, the newest failure first. A test key sees only those of sandbox endpoints.
 
@@ -241,9 +216,7 @@ async def list_dead_letters(call: Call) -> Reply:
         error_code=asked.error_code,
         after=(asked.after[0], asked.after[1]) if asked.after else None,
     )
-    page = await call.env.store.read(
-        lambda reader: dead_letters.listed(reader, wanted, limit=limit, offset=offset)
-    )
+    page = await call.env.store.read(lambda reader: dead_letters.listed(reader, wanted, limit=limit, offset=offset))
     last = None if page.last is None else page.last[0]
     next_cursor = None if last is None else cursor(last.failed_at, last.seq)
     entries = [DeadLetterAnswer.of(*each) for each in page.rows]
@@ -251,11 +224,7 @@ async def list_dead_letters(call: Call) -> Reply:
     return ok(entries, meta)
 
 
-@described(
-    "Get a dead letter",
-    answer(DeadLetterInFullAnswer),
-    errors="DEAD_LETTER_NOT_FOUND LIVE_KEY_REQUIRED",
-)
+@described("Get a dead letter", answer(DeadLetterInFullAnswer), errors="DEAD_LETTER_NOT_FOUND LIVE_KEY_REQUIRED")
 async def get_dead_letter(call: Call) -> Reply:
     """Return one dead letter with its payload."""
     letter_id = call.uuid(ErrorCode.DEAD_LETTER_NOT_FOUND)
@@ -289,11 +258,7 @@ async def replay_dead_letter(call: Call) -> Reply:
         return HttpAnswer(200, success(DeadLetterAnswer.of(*found), told, delivery=queued))
 
     keep, letter_id = Keep(meta.idempotency, render), call.uuid(ErrorCode.DEAD_LETTER_NOT_FOUND)
-    return await once(
-        call,
-        keep,
-        lambda: redeliver_flow.replay_dead_letter(call.env, call.caller, letter_id, keep),
-    )
+    return await once(call, keep, lambda: redeliver_flow.replay_dead_letter(call.env, call.caller, letter_id, keep))
 
 
 class DismissBody(Struct, frozen=True):
@@ -317,22 +282,15 @@ async def dismiss_dead_letter(call: Call) -> Reply:
     meta = _meta(call, body, DismissBody)
     letter_id = call.uuid(ErrorCode.DEAD_LETTER_NOT_FOUND)
     keep = Keep[Found](
-        meta.idempotency,
-        lambda found: HttpAnswer(200, success(DeadLetterAnswer.of(*found), meta.as_json())),
+        meta.idempotency, lambda found: HttpAnswer(200, success(DeadLetterAnswer.of(*found), meta.as_json()))
     )
-    return await once(
-        call,
-        keep,
-        lambda: redeliver_flow.dismiss(call.env, call.caller, letter_id, asked.notes, keep),
-    )
+    return await once(call, keep, lambda: redeliver_flow.dismiss(call.env, call.caller, letter_id, asked.notes, keep))
 
 
 class ReplayBatchBody(Struct, frozen=True):
     """The dead letters to send again."""
 
-    dead_letter_ids: Annotated[
-        list[str], sample([EXAMPLE_ID], "1 to 100 ids"), Meta(max_length=DEAD_LETTERS_AT_ONCE)
-    ]
+    dead_letter_ids: Annotated[list[str], sample([EXAMPLE_ID], "1 to 100 ids"), Meta(max_length=DEAD_LETTERS_AT_ONCE)]
 
 
 class NotReplayed(Struct, frozen=True):
@@ -372,18 +330,13 @@ async def replay_batch(call: Call) -> Reply:
     asked = list(reversed(distinct.values()))
 
     def render(found: redeliver_flow.ReplayedLetters) -> HttpAnswer:
-        failed = [
-            NotReplayed(written, refusal.code, str(refusal.message))
-            for written, refusal in found.refused
-        ]
+        failed = [NotReplayed(written, refusal.code, str(refusal.message)) for written, refusal in found.refused]
         told = meta.as_json(*((ENDPOINT_PAUSED,) if found.paused else ()))
         data = ReplayedLetters(found.done, failed)
         return HttpAnswer(200, success(data, told, replayed=len(found.done)))
 
     keep = Keep(meta.idempotency, render)
-    return await once(
-        call, keep, lambda: redeliver_flow.replay_dead_letters(call.env, call.caller, asked, keep)
-    )
+    return await once(call, keep, lambda: redeliver_flow.replay_dead_letters(call.env, call.caller, asked, keep))
 
 
 def _meta(call: Call, body: Mapping[str, Any], of: type[Struct]) -> CallMeta:

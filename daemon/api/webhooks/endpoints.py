@@ -57,11 +57,7 @@ class DeletedEndpoint(Struct, frozen=True):
     deleted: shape.On
     undelivered: shape.Count
     hint: (
-        Annotated[
-            str,
-            sample("They are dead letters now: replay their time window to another endpoint."),
-        ]
-        | UnsetType
+        Annotated[str, sample("They are dead letters now: replay their time window to another endpoint.")] | UnsetType
     ) = UNSET
 
 
@@ -69,9 +65,7 @@ class EndpointTest(Struct, frozen=True):
     """The endpoint's answer to a test."""
 
     success: Annotated[bool, sample(True, "it answered 2xx")]
-    status_code: Annotated[
-        int, sample(200, "HTTP status of the endpoint; 0 without a response", ge=0)
-    ]
+    status_code: Annotated[int, sample(200, "HTTP status of the endpoint; 0 without a response", ge=0)]
     response_body: Annotated[str, sample("ok")]
     message: Annotated[str, sample("The endpoint answered 200 in 140 ms.")]
 
@@ -80,9 +74,7 @@ class EndpointMeta(Struct, frozen=True):
     """The `meta` of one endpoint."""
 
     queued: Annotated[int, sample(2, "deliveries queued by a resume", ge=0)] | UnsetType = UNSET
-    last_error: (
-        Annotated[LastError, about("its last failure, if one endpoint was requested")] | UnsetType
-    ) = UNSET
+    last_error: Annotated[LastError, about("its last failure, if one endpoint was requested")] | UnsetType = UNSET
     warnings: shape.Warnings = UNSET
 
 
@@ -122,19 +114,13 @@ async def list_endpoints(call: Call) -> Reply:
     since = call.env.clock.now_us() - UNPLACED_WINDOW_US
 
     def look(reader: Reader) -> tuple[list[Endpoint], int]:
-        return endpoints.in_use(reader, mode), routing.count_unclaimed(
-            reader, mode or Mode.LIVE, since
-        )
+        return endpoints.in_use(reader, mode), routing.count_unclaimed(reader, mode or Mode.LIVE, since)
 
     found, unclaimed = await call.env.store.read(look)
     return ok([EndpointAnswer.of(endpoint) for endpoint in found], EndpointsMeta(unclaimed))
 
 
-@described(
-    "Get an endpoint",
-    answer(EndpointAnswer, EndpointMeta),
-    errors="ENDPOINT_NOT_FOUND LIVE_KEY_REQUIRED",
-)
+@described("Get an endpoint", answer(EndpointAnswer, EndpointMeta), errors="ENDPOINT_NOT_FOUND LIVE_KEY_REQUIRED")
 async def get_endpoint(call: Call) -> Reply:
     """Return one endpoint. `meta.last_error` has the response of its last failed attempt."""
     endpoint = await find(call)
@@ -174,17 +160,13 @@ async def create_endpoint(call: Call) -> Reply:
             lambda reader: idempotency.find(reader, asked) is not None
         )
         if not known:
-            await endpoint_flow.check_endpoint(
-                call.env, call.caller, new.url, call.service.resolver
-            )
+            await endpoint_flow.check_endpoint(call.env, call.caller, new.url, call.service.resolver)
         return await endpoint_flow.create(call.env, call.caller, new, keep=keep)
 
     return await once(call, keep, flow, NO_STORE)
 
 
-def keeping(
-    asked: Idempotency | None, warnings: Sequence[str] = ()
-) -> Keep[endpoint_flow.MadeEndpoint]:
+def keeping(asked: Idempotency | None, warnings: Sequence[str] = ()) -> Keep[endpoint_flow.MadeEndpoint]:
     """Return how a new endpoint is answered: 201, with its secret."""
 
     def render(made: endpoint_flow.MadeEndpoint) -> HttpAnswer:
@@ -208,21 +190,15 @@ async def update_endpoint(call: Call) -> Reply:
     body = await read_object(call.scope, call.receive)
     changes, warnings = read(EndpointChanges, body)
     if changes.url is not None:
-        await endpoint_flow.check_endpoint(
-            call.env, call.caller, changes.url, call.service.resolver
-        )
+        await endpoint_flow.check_endpoint(call.env, call.caller, changes.url, call.service.resolver)
     changed = await endpoint_flow.update(call.env, call.caller, endpoint.id, changes)
     warnings += changed.warnings
-    meta = EndpointMeta(
-        queued=UNSET if changed.queued is None else changed.queued, warnings=warnings or UNSET
-    )
+    meta = EndpointMeta(queued=UNSET if changed.queued is None else changed.queued, warnings=warnings or UNSET)
     return ok(EndpointAnswer.of(changed.endpoint), meta)
 
 
 @described(
-    "Delete an endpoint",
-    bare(DeletedEndpoint),
-    errors="OPEN_COLLECTIONS_DISABLED ENDPOINT_NOT_FOUND LIVE_KEY_REQUIRED",
+    "Delete an endpoint", bare(DeletedEndpoint), errors="OPEN_COLLECTIONS_DISABLED ENDPOINT_NOT_FOUND LIVE_KEY_REQUIRED"
 )
 async def delete_endpoint(call: Call) -> Reply:
     """Delete an endpoint. Its undelivered deliveries become dead letters; `undelivered` counts them."""
@@ -230,15 +206,11 @@ async def delete_endpoint(call: Call) -> Reply:
     endpoint = await find(call)
     undelivered = await endpoint_flow.delete(call.env, call.caller, endpoint.id)
     hint = "They are dead letters now, and the payments are kept: replay that time to another endpoint."
-    return Reply(
-        200, dump(DeletedEndpoint(True, True, undelivered, hint if undelivered else UNSET))
-    )
+    return Reply(200, dump(DeletedEndpoint(True, True, undelivered, hint if undelivered else UNSET)))
 
 
 @described(
-    "Test an endpoint",
-    bare(EndpointTest),
-    errors="OPEN_COLLECTIONS_DISABLED ENDPOINT_NOT_FOUND LIVE_KEY_REQUIRED",
+    "Test an endpoint", bare(EndpointTest), errors="OPEN_COLLECTIONS_DISABLED ENDPOINT_NOT_FOUND LIVE_KEY_REQUIRED"
 )
 async def test_endpoint(call: Call) -> Reply:
     """Send a made-up event and return the endpoint's response. Always 200; `success` is true if the endpoint sent 2xx."""
@@ -261,9 +233,7 @@ class SecretBody(Struct, frozen=True):
     """The account password, and whether to end the old secrets."""
 
     password: shape.ConfirmingPassword | None = None
-    expire_previous: Annotated[
-        bool, sample(False, "expire all old secrets at once, for example after a leak")
-    ] = False
+    expire_previous: Annotated[bool, sample(False, "expire all old secrets at once, for example after a leak")] = False
 
 
 class SecretAnswer(Struct, frozen=True):
@@ -277,9 +247,7 @@ class SecretAnswer(Struct, frozen=True):
 class AccountWebhook(Struct, frozen=True):
     """Where the secret of the account is used."""
 
-    default_url: Annotated[
-        str | None, sample("https://shop.example/momo", "the account's default webhook")
-    ]
+    default_url: Annotated[str | None, sample("https://shop.example/momo", "the account's default webhook")]
 
 
 @described(
@@ -338,9 +306,7 @@ async def rotate_account(call: Call) -> Reply:
     return _rotated(AccountWebhook(call.env.config.webhooks.default_url or None), shown, warnings)
 
 
-async def _confirmed(
-    call: Call, *, of_endpoint: bool
-) -> tuple[Endpoint | None, bool, dict[str, Any] | None]:
+async def _confirmed(call: Call, *, of_endpoint: bool) -> tuple[Endpoint | None, bool, dict[str, Any] | None]:
     """Check the password; return the endpoint, whether to expire old secrets at once, and the warnings.
 
     Raises:

@@ -74,9 +74,7 @@ class ListenOutcome(Struct, frozen=True):
     response_body: Annotated[str, marked(read="secret")] = ""
 
     @staticmethod
-    def check(
-        _given: object, body: Mapping[str, Any], fail: Callable[[str, str, str], Any]
-    ) -> None:
+    def check(_given: object, body: Mapping[str, Any], fail: Callable[[str, str, str], Any]) -> None:
         """Ask for one of the two."""
         if body.get("error") is None and body.get("status_code") is None:
             fail("status_code", "required", "must be an HTTP status code")
@@ -87,11 +85,7 @@ async def settle(call: Call) -> Reply:
     needs_owner(call.caller)
     endpoint = await _listening(call)
     outcome = await call.body(ListenOutcome)
-    text = (
-        outcome.response_body.encode()[:ANSWER_KEPT_BYTES_MAX]
-        .decode("utf-8", "ignore")
-        .replace("\0", "\ufffd")
-    )
+    text = outcome.response_body.encode()[:ANSWER_KEPT_BYTES_MAX].decode("utf-8", "ignore").replace("\0", "\ufffd")
     if outcome.error is not None:
         report = ListenerReport(None, text, outcome.error, _ERRORS[outcome.error])
     else:
@@ -138,9 +132,7 @@ class ListenerStream:
                     await self._switch(active=False)
 
     async def _switch(self, *, active: bool) -> None:
-        await endpoints.update(
-            self._call.env, self._call.caller, self._endpoint.id, EndpointChanges(is_active=active)
-        )
+        await endpoints.update(self._call.env, self._call.caller, self._endpoint.id, EndpointChanges(is_active=active))
 
 
 def _event(listener: Listener) -> list[bytes]:

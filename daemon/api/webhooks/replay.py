@@ -20,14 +20,7 @@ from daemon.core.json_values import Json, dump
 from daemon.core.reading import CURSOR_CHARACTERS_MAX, Wrong, read
 from daemon.core.shape import about, marked, page_size, sample
 from daemon.core.webhooks.endpoint_json import MissingPaymentAnswer
-from daemon.core.webhooks.replay import (
-    SENT,
-    SKIPPED,
-    WINDOW_US_MAX,
-    Cursor,
-    ReplayDecision,
-    read_cursor,
-)
+from daemon.core.webhooks.replay import SENT, SKIPPED, WINDOW_US_MAX, Cursor, ReplayDecision, read_cursor
 from daemon.flows.webhooks import replay as replay_flow
 from daemon.flows.webhooks.replay import ReplayRequest
 from daemon.store.engine import Reader
@@ -70,8 +63,7 @@ _Cursor = Annotated[
 _Historical = Annotated[
     bool,
     sample(
-        False,
-        "include messages from before the line was set up, and from files, once a person has reconciled them",
+        False, "include messages from before the line was set up, and from files, once a person has reconciled them"
     ),
 ]
 
@@ -87,9 +79,7 @@ class GapQuery(Struct, frozen=True):
     cursor: _Cursor | None = None
 
     @staticmethod
-    def check(
-        given: Mapping[str, Any], _query: object, fail: Callable[[str, str, str], Any]
-    ) -> None:
+    def check(given: Mapping[str, Any], _query: object, fail: Callable[[str, str, str], Any]) -> None:
         """Compare the ends of the window, and the cursor with the window."""
         _check_window(given, fail)
 
@@ -129,25 +119,17 @@ async def list_missing(call: Call) -> Reply:
     return ok(entries, query.meta(limit=asked.limit, **meta))
 
 
-def _page(
-    reader: Reader, window: Window, limit: int, *, historical: bool
-) -> tuple[list[MissingPaymentAnswer], Json]:
+def _page(reader: Reader, window: Window, limit: int, *, historical: bool) -> tuple[list[MissingPaymentAnswer], Json]:
     """Return one page and its `meta`: the counts of examined payments and the cursor of the next page, if any."""
     entries: list[MissingPaymentAnswer] = []
     looked, delivered, last = 0, 0, window.after
     more = False
-    for seq, candidate, what in fates(
-        reader, window, include_failed=True, include_historical=historical
-    ):
+    for seq, candidate, what in fates(reader, window, include_failed=True, include_historical=historical):
         if candidate is not None and what in MISSING:
             if len(entries) >= limit:
                 more = True
                 break
-            entries.append(
-                MissingPaymentAnswer.of(
-                    candidate.payment, candidate.transaction, candidate.delivery
-                )
-            )
+            entries.append(MissingPaymentAnswer.of(candidate.payment, candidate.transaction, candidate.delivery))
         looked += 1
         delivered += what is ReplayDecision.DELIVERED
         last = seq
@@ -168,16 +150,12 @@ class ReplayBody(Struct, frozen=True):
     since: shape.FromTime = field(name="from")
     until: shape.ToTime = field(name="to")
     dry_run: shape.DryRun = False
-    include_failed: Annotated[
-        bool, sample(True, "include deliveries that failed for good; default true")
-    ] = True
+    include_failed: Annotated[bool, sample(True, "include deliveries that failed for good; default true")] = True
     include_historical: _Historical = False
     cursor: _Cursor | None = None
 
     @staticmethod
-    def check(
-        given: Mapping[str, Any], _body: object, fail: Callable[[str, str, str], Any]
-    ) -> None:
+    def check(given: Mapping[str, Any], _body: object, fail: Callable[[str, str, str], Any]) -> None:
         """Compare the ends of the window, and the cursor with the window."""
         _check_window(given, fail)
 
@@ -195,9 +173,7 @@ class ReplayAnswer(Struct, frozen=True, kw_only=True):
     skipped_historical: shape.Count | UnsetType = UNSET
     already_delivered_elsewhere: shape.Count
     has_more: shape.Flag
-    next_cursor: Annotated[
-        str | None, sample(None, "continues after the last payment of this page")
-    ]
+    next_cursor: Annotated[str | None, sample(None, "continues after the last payment of this page")]
     dry_run: shape.Flag
     meta: dict[str, Any]
 

@@ -17,14 +17,7 @@ from daemon.core.reading import Wrong, read, read_uuid
 from daemon.core.shape import On, Success, flat, marked, sample
 from daemon.core.webhooks.routing import claims
 from daemon.core.webhooks.rule_fields import ShownFacts
-from daemon.core.webhooks.rule_json import (
-    Routed,
-    RoutingAnswer,
-    RuleAnswer,
-    RuleTrialAnswer,
-    TrialAnswer,
-    read_sample,
-)
+from daemon.core.webhooks.rule_json import Routed, RoutingAnswer, RuleAnswer, RuleTrialAnswer, TrialAnswer, read_sample
 from daemon.core.webhooks.rules import FILTER_BYTES_MAX, read_filter
 from daemon.flows.webhooks import rules as rule_flow
 from daemon.flows.webhooks.rules import RuleChange, explanation
@@ -44,11 +37,7 @@ _EXAMPLE: Final[dict[str, Any]] = {
 _ENDPOINT_ERRORS: Final = "OPEN_COLLECTIONS_DISABLED ENDPOINT_NOT_FOUND LIVE_KEY_REQUIRED"
 
 
-@described(
-    "List rules",
-    answer(list[RuleAnswer]),
-    errors="ENDPOINT_NOT_FOUND LIVE_KEY_REQUIRED",
-)
+@described("List rules", answer(list[RuleAnswer]), errors="ENDPOINT_NOT_FOUND LIVE_KEY_REQUIRED")
 async def get_list(call: Call) -> Reply:
     """List an endpoint's rules in order: the first rule that matches a payment applies."""
     endpoint = await find(call)
@@ -66,10 +55,7 @@ def _filter(found: dict[str, Any]) -> str | list[Wrong]:
 
 
 _Name = Annotated[str, sample("rents", "a label for people"), marked(empty=True)]
-_Position = Annotated[
-    int,
-    sample(1, "the position among the endpoint's rules; default: last", ge=0, le=POSITION_MAX),
-]
+_Position = Annotated[int, sample(1, "the position among the endpoint's rules; default: last", ge=0, le=POSITION_MAX)]
 _Enabled = Annotated[bool, sample(True, "false: the rule matches no payment")]
 _Filter = Annotated[
     str,
@@ -99,18 +85,14 @@ class RuleChanges(Struct, frozen=True):
     filter: _Filter | None = None
 
     @staticmethod
-    def check(
-        _given: object, body: Mapping[str, Any], fail: Callable[[str, str, str], Any]
-    ) -> None:
+    def check(_given: object, body: Mapping[str, Any], fail: Callable[[str, str, str], Any]) -> None:
         """Refuse a body that changes nothing."""
         if all(body.get(name) is None for name in RULE_FIELDS):
             fail("body", "required", f"must hold at least one of {', '.join(RULE_FIELDS)}")
 
 
 def _change(rule: NewRule | RuleChanges) -> RuleChange:
-    return RuleChange(
-        name=rule.name, position=rule.position, enabled=rule.enabled, filter=rule.filter
-    )
+    return RuleChange(name=rule.name, position=rule.position, enabled=rule.enabled, filter=rule.filter)
 
 
 @described(
@@ -131,16 +113,9 @@ async def create(call: Call) -> Reply:
     asked = claim(call, body)
     meta = CallMeta(call.request_id, asked, tuple(ignored_fields))
     keep = Keep[rule_flow.MadeRule](
-        asked,
-        lambda made: HttpAnswer(
-            201, success(RuleAnswer.of(made.rule), meta.as_json(*made.warnings))
-        ),
+        asked, lambda made: HttpAnswer(201, success(RuleAnswer.of(made.rule), meta.as_json(*made.warnings)))
     )
-    return await once(
-        call,
-        keep,
-        lambda: rule_flow.create(call.env, call.caller, endpoint.id, _change(new), keep),
-    )
+    return await once(call, keep, lambda: rule_flow.create(call.env, call.caller, endpoint.id, _change(new), keep))
 
 
 @described(
@@ -156,13 +131,8 @@ async def update(call: Call) -> Reply:
     endpoint, rule_id = await find(call), call.uuid(ErrorCode.RULE_NOT_FOUND, "rule_id")
     body = await read_object(call.scope, call.receive)
     change, ignored_fields = read(RuleChanges, body)
-    rule, warnings = await rule_flow.update(
-        call.env, call.caller, endpoint.id, rule_id, _change(change)
-    )
-    return ok(
-        RuleAnswer.of(rule),
-        warnings_meta([*ignored_fields, *warnings]),
-    )
+    rule, warnings = await rule_flow.update(call.env, call.caller, endpoint.id, rule_id, _change(change))
+    return ok(RuleAnswer.of(rule), warnings_meta([*ignored_fields, *warnings]))
 
 
 class DeletedRule(Struct, frozen=True):

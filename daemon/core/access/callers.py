@@ -118,9 +118,8 @@ def of_user(user: User, session: BrowserSession, mode: Mode | None = None) -> Ca
 def of_role(user_name: str, role: Role) -> Caller:
     """Return the caller for a user whose decision is carried out later, without the browser."""
     return Caller(
-        CallerKind.BROWSER, None, ALL_SCOPES, None, False, f"user:{user_name}",
-        owner=role is Role.OWNER, role=role,
-    )  # fmt: skip
+        CallerKind.BROWSER, None, ALL_SCOPES, None, False, f"user:{user_name}", owner=role is Role.OWNER, role=role
+    )
 
 
 def make_key(mode: Mode, kind: KeyKind, below: Callable[[int], int]) -> str:
@@ -310,9 +309,7 @@ class ApiKeyAnswer(Struct, frozen=True):
     expires_at: NoTime
     revoked_at: NoTime
     last_used_at: Time | None
-    last_used_from: Annotated[
-        str | None, sample("102.176.10.7", "the address that used it last, or `socket`")
-    ]
+    last_used_from: Annotated[str | None, sample("102.176.10.7", "the address that used it last, or `socket`")]
 
     @classmethod
     def of(cls, row: ApiKey, now_us: int, last_use: Use | None = None) -> Self:

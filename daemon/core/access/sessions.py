@@ -126,10 +126,7 @@ def hash_token(token: str) -> str:
 
 def is_over(session: BrowserSession, now_us: int) -> bool:
     """Return whether a session has ended: unused for 12 hours, or 7 days old."""
-    return (
-        now_us - session.created_at >= BROWSER_LIFE_US
-        or now_us - session.seen_at >= BROWSER_IDLE_US
-    )
+    return now_us - session.created_at >= BROWSER_LIFE_US or now_us - session.seen_at >= BROWSER_IDLE_US
 
 
 def is_confirmed(session: BrowserSession, now_us: int) -> bool:
@@ -232,9 +229,7 @@ def matching_step(seed: str, code: str, at_us: int, after: int | None) -> int | 
 def recovery_codes(below: Callable[[int], int]) -> list[str]:
     """Return ten new recovery codes, such as `k7wq-m2tx-9fhe-bd4n`; `below` returns a random number below its argument."""
     return [
-        "-".join(
-            "".join(_LETTERS[below(len(_LETTERS))] for _ in range(_GROUP)) for _ in range(_GROUPS)
-        )
+        "-".join("".join(_LETTERS[below(len(_LETTERS))] for _ in range(_GROUP)) for _ in range(_GROUPS))
         for _ in range(RECOVERY_CODES)
     ]
 

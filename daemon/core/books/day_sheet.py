@@ -184,9 +184,7 @@ def _change(start: int, end: int, zone: tzinfo) -> int:
 
 
 def sheets(
-    sums: Sequence[WalletSums],
-    wallets: Iterable[Wallet],
-    lines: Mapping[tuple[str, str], WalletNumber],
+    sums: Sequence[WalletSums], wallets: Iterable[Wallet], lines: Mapping[tuple[str, str], WalletNumber]
 ) -> list[Json]:
     """Return one sheet for each currency: a column for each wallet, and their total.
 
@@ -213,9 +211,7 @@ def sheets(
                 }
             )
         wallet = _together([known.get((sim_key, provider)) for provider, sim_key in keys])
-        found.append(
-            {"currency": currency, "lines": columns, "all": _column(mine, wallet, currency)}
-        )
+        found.append({"currency": currency, "lines": columns, "all": _column(mine, wallet, currency)})
     return found
 
 
@@ -296,10 +292,7 @@ def buckets(rows: Iterable[Bucket], by: str, zone: tzinfo) -> list[Json]:
         before = found.get((name, row.currency))
         if before is not None:
             row = Bucket(  # noqa: PLW2901 -- joined with the row before
-                before.at,
-                row.currency,
-                row.count + before.count,
-                row.amount_minor + before.amount_minor,
+                before.at, row.currency, row.count + before.count, row.amount_minor + before.amount_minor
             )
         found[name, row.currency] = row
     return [

@@ -5,14 +5,7 @@ A new column is added at the end; none is moved or removed. A message's text is 
 
 from daemon.core.ids import reference_of
 from daemon.core.journal_text import facts
-from daemon.core.json_values import (
-    Json,
-    amount_or_none,
-    dump,
-    payer_of,
-    timestamp,
-    timestamp_or_none,
-)
+from daemon.core.json_values import Json, amount_or_none, dump, payer_of, timestamp, timestamp_or_none
 from daemon.core.messages.message_json import reasons_of
 from daemon.core.model import Event, Message, Payment, Transaction
 from daemon.core.names import network_of

@@ -139,9 +139,7 @@ def read_page(data: dict[str, Any], kind: str) -> FeedPage:
     page, key = read(data, FeedPage), KEYS.get(kind, "id")
     for row in page.rows:
         if type(row.get(key)) is not str or type(row.get("version", 0)) is not int:
-            raise AnswerError(
-                f"the hub's answer is not understood: a {kind} without {key} or version"
-            )
+            raise AnswerError(f"the hub's answer is not understood: a {kind} without {key} or version")
         if fault := fault_of(kind, row):
             raise AnswerError(
                 f"the hub's {kind} {row[key]} is not understood: {fault}; is this version of momo older than the hub's?"

@@ -148,9 +148,7 @@ def packed(body: SyncRequest | Mapping[str, Any]) -> bytes:
 
 
 _DECODE: Final = msgspec.json.Decoder(SyncRequest).decode
-_PLACE: Final = re.compile(
-    r"(?P<why>.*?(?: field `(?P<missing>\w+)`)?)(?: - at `\$\.?(?P<name>\w*).*)?"
-)
+_PLACE: Final = re.compile(r"(?P<why>.*?(?: field `(?P<missing>\w+)`)?)(?: - at `\$\.?(?P<name>\w*).*)?")
 
 
 def decode(body: bytes) -> SyncRequest:
@@ -167,9 +165,7 @@ def decode(body: bytes) -> SyncRequest:
         why = f"The request body is not valid JSON: {error}."
         raise Refusal(ErrorCode.INVALID_JSON, why) from None
     if any(not request.after < fact.seq <= request.upto for fact in request.facts):
-        raise invalid(
-            [FieldError("facts", "invalid", "must have numbers after `after`, up to `upto`")]
-        )
+        raise invalid([FieldError("facts", "invalid", "must have numbers after `after`, up to `upto`")])
     names = [request.version, *request.outcomes]
     for fact in request.facts:
         names += fact.kind, fact.id
@@ -225,33 +221,19 @@ def _rule(name: str, hint: Any) -> _Rule:
         return name, optional, int, lambda value: 0 <= value <= 1, "is not 0 or 1"
     if of is int:
         low, high = _range(name)
-        return (
-            name,
-            optional,
-            int,
-            lambda value: low <= value <= high,
-            "is no number that it can be",
-        )
+        return (name, optional, int, lambda value: low <= value <= high, "is no number that it can be")
     if name in _JSON:
         return name, optional, str, functools.partial(_is_json, _JSON[name]), "is not its JSON"
     known = frozenset(one.value for one in of) if issubclass(of, Enum) else _KNOWN.get(name)
     if known is not None:
-        return (
-            name,
-            optional,
-            str,
-            known.__contains__,
-            "has a value that this version does not know",
-        )
+        return (name, optional, str, known.__contains__, "has a value that this version does not know")
     return name, optional, str, _is_text, "is not text"
 
 
 def _range(name: str) -> tuple[int, int]:
     if name.endswith("_minor"):
         return -_MONEY_MAX, _MONEY_MAX
-    return (
-        (0, _LATEST_US - 1) if name == "at" or name.endswith("_at") else (-_WHOLE_MAX, _WHOLE_MAX)
-    )
+    return (0, _LATEST_US - 1) if name == "at" or name.endswith("_at") else (-_WHOLE_MAX, _WHOLE_MAX)
 
 
 def _is_text(value: str) -> bool:

@@ -63,11 +63,7 @@ class PaymentMethodAnswer(Struct, frozen=True):
 
 
 def _ghanaian(number: str) -> str | Wrong:
-    return (
-        number
-        if number.startswith(_GHANA)
-        else Wrong("invalid", "must be a Ghanaian number (+233)")
-    )
+    return number if number.startswith(_GHANA) else Wrong("invalid", "must be a Ghanaian number (+233)")
 
 
 class Slot(Struct, frozen=True, forbid_unknown_fields=True):
@@ -89,16 +85,12 @@ _AccountName = Annotated[
 class NewMethod(Struct, frozen=True):
     """A merchant number."""
 
-    provider: Annotated[
-        str, sample("momo_mtn", "the mobile-money service"), marked(read="provider")
-    ]
+    provider: Annotated[str, sample("momo_mtn", "the mobile-money service"), marked(read="provider")]
     phone_number: Annotated[_Number, sample("0241234567", "the merchant's number, local or E.164")]
     account_name: _AccountName
     merchant_code: (
         Annotated[
-            str,
-            sample("123456", "the code of a merchant account"),
-            Meta(max_length=MERCHANT_CODE_CHARACTERS_MAX),
+            str, sample("123456", "the code of a merchant account"), Meta(max_length=MERCHANT_CODE_CHARACTERS_MAX)
         ]
         | None
     ) = None
@@ -112,8 +104,7 @@ class MethodChanges(Struct, frozen=True):
         Annotated[
             Slot,
             sample(
-                _SIM,
-                "absent: no change; null: remove the number from its SIM; an object: move the number to this SIM",
+                _SIM, "absent: no change; null: remove the number from its SIM; an object: move the number to this SIM"
             ),
             marked(null=True),
         ]
@@ -121,9 +112,7 @@ class MethodChanges(Struct, frozen=True):
         | None
     ) = UNSET
     account_name: _AccountName | None = None
-    phone_number: Annotated[
-        _Number | None, sample("0241234567", "the merchant's number, local or E.164")
-    ] = None
+    phone_number: Annotated[_Number | None, sample("0241234567", "the merchant's number, local or E.164")] = None
 
 
 class Total(Struct, frozen=True):
@@ -148,9 +137,7 @@ class ClaimablePayment(Struct, frozen=True):
         """Return the answer of a payment."""
         payer, source = payer_of(None, row)
         amount, received_at = render(row.amount_minor, row.currency), timestamp(row.stored_at)
-        return shown(
-            cls, row, amount=amount, payer=payer, payer_source=source, received_at=received_at
-        )
+        return shown(cls, row, amount=amount, payer=payer, payer_source=source, received_at=received_at)
 
 
 class ClaimedAnswer(Struct, frozen=True):
@@ -159,22 +146,14 @@ class ClaimedAnswer(Struct, frozen=True):
     success: shape.Success
     claimed: Annotated[int, sample(3, ge=0)]
     dry_run: shape.Flag
-    since: Annotated[shape.Time | None, about("the window to replay: [from, to)")] = field(
-        name="from"
-    )
+    since: Annotated[shape.Time | None, about("the window to replay: [from, to)")] = field(name="from")
     until: shape.Time | None = field(name="to")
     amounts: (
-        Annotated[
-            list[Total],
-            about("totals by currency; in a dry run, with the scope to read transactions"),
-        ]
+        Annotated[list[Total], about("totals by currency; in a dry run, with the scope to read transactions")]
         | UnsetType
     ) = UNSET
     payments: (
-        Annotated[
-            list[ClaimablePayment],
-            about("the first 100 of them; under the same conditions as `amounts`"),
-        ]
+        Annotated[list[ClaimablePayment], about("the first 100 of them; under the same conditions as `amounts`")]
         | UnsetType
     ) = UNSET
 
@@ -311,9 +290,7 @@ class SimStatus(Struct, frozen=True):
     receiving_reason: _NotReceiving
     unplaced_payments: shape.Count
     line: LineOfSim | None
-    unaccounted: Annotated[
-        Unaccounted | None, sample(None, "money that came in or went out without a message")
-    ]
+    unaccounted: Annotated[Unaccounted | None, sample(None, "money that came in or went out without a message")]
 
 
 class Trouble(Struct, frozen=True):
@@ -331,10 +308,7 @@ class PhoneStatus(Struct, frozen=True):
     name: DeviceName
     reads_payments: shape.On
     sims: list[SimStatus]
-    trouble: (
-        Annotated[Trouble, about("why the phone shows no message, and the command to type")]
-        | UnsetType
-    ) = UNSET
+    trouble: Annotated[Trouble, about("why the phone shows no message, and the command to type")] | UnsetType = UNSET
 
 
 class LineStatusAnswer(Struct, frozen=True):
@@ -343,9 +317,7 @@ class LineStatusAnswer(Struct, frozen=True):
     ready: Annotated[shape.On, about("every SIM has a number")]
     receiving: Annotated[shape.On, about("messages can come to every line now")]
     receiving_reason: _NotReceiving
-    unplaced_payments: Annotated[
-        shape.Count, about("of the last 30 days: they matched none of the numbers")
-    ]
+    unplaced_payments: Annotated[shape.Count, about("of the last 30 days: they matched none of the numbers")]
     phones: list[PhoneStatus]
 
     @classmethod

@@ -148,11 +148,7 @@ def silent_sim_problem(since_us: int, now_us: int, network: str | None) -> Modem
     """Return the problem of a SIM without messages for an unusually long time."""
     minutes = max(0, now_us - since_us) // MINUTE_US
     duration = f"{minutes // 60} h {minutes % 60} min" if minutes >= 60 else f"{minutes} min"
-    sim = (
-        Text("fault.modem.the_network_sim", network=network)
-        if network
-        else Text("fault.modem.the_sim")
-    )
+    sim = Text("fault.modem.the_network_sim", network=network) if network else Text("fault.modem.the_sim")
     return ModemProblem(
         "modem.silent",
         Level.WARN,
@@ -228,9 +224,7 @@ def health_json(phone: ModemHealth, found: Iterable[ModemProblem]) -> Json:
         "registration": phone.registration,
         "network_name": phone.network,
         "storage": storage,
-        "storages": [
-            {"name": name, "used": used, "total": total} for name, used, total in phone.storages
-        ],
+        "storages": [{"name": name, "used": used, "total": total} for name, used, total in phone.storages],
         "heard_at": None if phone.health_at is None else timestamp(phone.health_at),
         "troubles": [problem_json(trouble) for trouble in found],
     }
@@ -238,9 +232,4 @@ def health_json(phone: ModemHealth, found: Iterable[ModemProblem]) -> Json:
 
 def problem_json(trouble: ModemProblem) -> Json:
     """Return the JSON object of a problem."""
-    return {
-        "id": trouble.id,
-        "level": trouble.level.value,
-        "text": trouble.text,
-        "fix": trouble.fix,
-    }
+    return {"id": trouble.id, "level": trouble.level.value, "text": trouble.text, "fix": trouble.fix}

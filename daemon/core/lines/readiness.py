@@ -50,8 +50,4 @@ def in_phone(device: Device, sims: Iterable[Sim]) -> list[Sim]:
 
 def by_sim(methods: Iterable[PaymentMethod]) -> dict[int, PaymentMethod]:
     """Return the numbers that are on a SIM, by the SIM's number."""
-    return {
-        method.sim_seq: method
-        for method in methods
-        if method.sim_seq is not None and method.deleted_at is None
-    }
+    return {method.sim_seq: method for method in methods if method.sim_seq is not None and method.deleted_at is None}

@@ -31,20 +31,10 @@ IDLE_US: Final = 60 * DAY_US
 """Networks take a prepaid SIM back after three to six months without use."""
 UNSEEN_US_MAX: Final = 7 * DAY_US
 """A phone not seen for this long no longer counts for `ready` and `receiving`."""
-AWAY: Final = ModemProblem(
-    "modem.away", Level.FAIL, Text("fault.modem.away"), Text("fault.modem.away.fix")
-)
-NO_PHONE: Final = ModemProblem(
-    "modem.away", Level.FAIL, Text("fault.modem.none"), Text("fault.modem.none.fix")
-)
+AWAY: Final = ModemProblem("modem.away", Level.FAIL, Text("fault.modem.away"), Text("fault.modem.away.fix"))
+NO_PHONE: Final = ModemProblem("modem.away", Level.FAIL, Text("fault.modem.none"), Text("fault.modem.none.fix"))
 PUBLIC_WARNING: Final = "The shop cannot see payments now: the confirmation may take longer."
-_NAMES: Final = (
-    ("mtn", "mtn"),
-    ("telecel", "telecel"),
-    ("vodafone", "telecel"),
-    ("airtel", "at"),
-    ("tigo", "at"),
-)
+_NAMES: Final = (("mtn", "mtn"), ("telecel", "telecel"), ("vodafone", "telecel"), ("airtel", "at"), ("tigo", "at"))
 """Parts of the operator names that modems report (`AT+COPS?`), with the network's short name."""
 
 
@@ -87,9 +77,7 @@ def with_devices(devices: Iterable[Device], phones: Iterable[ModemHealth]) -> li
 
 def counts(device: Device, now_us: int) -> bool:
     """Return whether a phone counts: it was not forgotten, and is connected or was seen in the last 7 days."""
-    return device.forgotten_at is None and (
-        device.present or now_us - device.last_seen_at < UNSEEN_US_MAX
-    )
+    return device.forgotten_at is None and (device.present or now_us - device.last_seen_at < UNSEEN_US_MAX)
 
 
 def judge(
@@ -132,9 +120,7 @@ def that_matter(lines: Iterable[ReceivingSim]) -> list[ReceivingSim]:
     return [line for line in recent if line.used] or recent or lines
 
 
-def overall(
-    lines: Iterable[ReceivingSim], phones: Iterable[ModemHealth], now_us: int
-) -> ModemProblem | None:
+def overall(lines: Iterable[ReceivingSim], phones: Iterable[ModemHealth], now_us: int) -> ModemProblem | None:
     """Return why a line cannot receive, None if all can. Without any line the answer is that of the ports."""
     relevant = that_matter(lines)
     if not relevant:
@@ -156,10 +142,7 @@ def port_problem(phone: ModemHealth, now_us: int) -> ModemProblem | None:
     """Return why no message can come through a port, None if they can."""
     if phone.state in TRANSIENT:
         return ModemProblem(
-            "modem.starting",
-            Level.WARN,
-            Text("fault.modem.starting"),
-            Text("fault.modem.starting.fix"),
+            "modem.starting", Level.WARN, Text("fault.modem.starting"), Text("fault.modem.starting.fix")
         )
     problems = find_problems(phone, now_us)
     # In any other state no message is read, also if the state ends by itself.
@@ -167,9 +150,7 @@ def port_problem(phone: ModemHealth, now_us: int) -> ModemProblem | None:
     return next((p for p in problems if p.level is Level.FAIL or not reads), None)
 
 
-def warning(
-    lines: Iterable[ReceivingSim], phones: Iterable[ModemHealth], now_us: int
-) -> str | None:
+def warning(lines: Iterable[ReceivingSim], phones: Iterable[ModemHealth], now_us: int) -> str | None:
     """Return the warning for a new transaction, None if its payment will be seen.
 
     Modems that are just starting give none: they read the payment when they have started.
@@ -207,12 +188,7 @@ def facts(line: ReceivingSim) -> dict[str, Any]:
 
 
 def _problem(
-    device: Device,
-    phone: ModemHealth | None,
-    strangers: Sequence[ModemHealth],
-    now_us: int,
-    *,
-    any_ports: bool,
+    device: Device, phone: ModemHealth | None, strangers: Sequence[ModemHealth], now_us: int, *, any_ports: bool
 ) -> ModemProblem | None:
     if phone is not None:
         return port_problem(phone, now_us)

@@ -221,9 +221,7 @@ def _count(rhythm: Rhythm, hour: int) -> int:
 
 def _with(rhythm: Rhythm, hour: int, count: int) -> Rhythm:
     place = _place(hour)
-    return replace(
-        rhythm, counts=rhythm.counts[:place] + bytes([count]) + rhythm.counts[place + 1 :]
-    )
+    return replace(rhythm, counts=rhythm.counts[:place] + bytes([count]) + rhythm.counts[place + 1 :])
 
 
 def _turned(rhythm: Rhythm, week: int) -> Rhythm:

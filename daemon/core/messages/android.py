@@ -102,9 +102,7 @@ class PostedSource(Protocol):
     async def mac(self) -> hmac.HMAC | None:
         """Return what takes the octets of a post, to check its signature; None without a key."""
 
-    def check(
-        self, mac: hmac.HMAC, timestamp: str | None, signature: str | None
-    ) -> PostFault | None:
+    def check(self, mac: hmac.HMAC, timestamp: str | None, signature: str | None) -> PostFault | None:
         """Return why a post is refused, None if it is genuine."""
 
     async def receive(self, body: bytes, *, whole: bool) -> PostVerdict:
@@ -124,9 +122,7 @@ def sign(key: bytes, body: bytes, timestamp: str) -> str:
     return hmac.new(key, body + timestamp.encode(), hashlib.sha256).hexdigest()
 
 
-def fault_of(
-    mac: hmac.HMAC, timestamp: str | None, signature: str | None, now_us: int | None
-) -> PostFault | None:
+def fault_of(mac: hmac.HMAC, timestamp: str | None, signature: str | None, now_us: int | None) -> PostFault | None:
     """Return why a post is refused, None if the app signed it now.
 
     Args:
@@ -141,9 +137,7 @@ def fault_of(
     if not re.fullmatch(r"[0-9]{1,12}", timestamp, re.ASCII):
         return PostFault.FORGED
     mac.update(timestamp.encode())
-    if not hmac.compare_digest(
-        mac.hexdigest().encode(), signature.lower().encode("utf-8", "replace")
-    ):
+    if not hmac.compare_digest(mac.hexdigest().encode(), signature.lower().encode("utf-8", "replace")):
         return PostFault.FORGED
     if now_us is not None and abs(int(timestamp) * SECOND_US - now_us) > WINDOW_US:
         return PostFault.STALE
@@ -171,9 +165,7 @@ def read_post(body: bytes, zone: tzinfo, *, whole: bool = True) -> AppPost:
 
 def _read(body: Any, zone: tzinfo) -> AppPost | None:
     """Return a post that was parsed; None if it is not known what it is about."""
-    event, payload = (
-        (body.get("event"), body.get("payload")) if isinstance(body, dict) else (None, None)
-    )
+    event, payload = (body.get("event"), body.get("payload")) if isinstance(body, dict) else (None, None)
     if event not in (_RECEIVED, _BATCH):
         kind = PostKind.PING if event == _PING else PostKind.OTHER
         return AppPost(kind) if isinstance(event, str) else None
@@ -211,10 +203,7 @@ def _message(payload: Any, zone: tzinfo) -> AppMessage | None:
     if not isinstance(text, str) or not isinstance(sender, str):
         return None
     return AppMessage(
-        sender.strip()[:SENDER_CHARACTERS_MAX],
-        text,
-        _slot(payload),
-        read_time(payload.get("receivedAt"), zone),
+        sender.strip()[:SENDER_CHARACTERS_MAX], text, _slot(payload), read_time(payload.get("receivedAt"), zone)
     )
 
 

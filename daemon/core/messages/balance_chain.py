@@ -17,9 +17,7 @@ from parsers.money import read_money
 from parsers.reading import COMVIVA_ID
 
 _DIGITS: Final = re.compile(r"\d{1,40}", re.ASCII)
-_LEAVES: Final = frozenset(
-    {readings.Kind.SENT, readings.Kind.BILL, readings.Kind.CASH_OUT, readings.Kind.AIRTIME}
-)
+_LEAVES: Final = frozenset({readings.Kind.SENT, readings.Kind.BILL, readings.Kind.CASH_OUT, readings.Kind.AIRTIME})
 
 
 class Standing(StrEnum):

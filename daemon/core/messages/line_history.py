@@ -19,8 +19,7 @@ FIRST_DAY_ENDS_US: Final = 18 * HOUR_US
 def away_for(absences: Iterable[Absence], since: int, until: int) -> int:
     """Return how long the modem was away between two times, microseconds."""
     return sum(
-        max(0, min(until, until if one.until is None else one.until) - max(since, one.since))
-        for one in absences
+        max(0, min(until, until if one.until is None else one.until) - max(since, one.since)) for one in absences
     )
 
 
@@ -78,9 +77,7 @@ class Unaccounted(Struct, frozen=True):
 def unaccounted(chain: Iterable[ChainEntry]) -> Unaccounted:
     """Add up the gaps of a line. Gaps before held messages are not known yet and do not count."""
     open_gaps = [
-        (entry.gap_minor, entry.at)
-        for entry in chain
-        if entry.gap_minor and entry.standing is Standing.ACCEPTED
+        (entry.gap_minor, entry.at) for entry in chain if entry.gap_minor and entry.standing is Standing.ACCEPTED
     ]
     return Unaccounted(
         sum(gap for gap, _ in open_gaps if gap > 0),

@@ -190,9 +190,7 @@ class Circumstances(Struct, frozen=True):
     now: int
 
 
-def counts_as(
-    state: LineState, *, joins: bool, split: bool, around: Circumstances
-) -> Counts | None:
+def counts_as(state: LineState, *, joins: bool, split: bool, around: Circumstances) -> Counts | None:
     """Return how the payment of a receipt would count; None if it may not pay now.
 
     Args:
@@ -211,12 +209,9 @@ def counts_as(
     by_silence = Counts.BOUND
     by_sweep = Counts.BOUND if around.has_centres and not striking else Counts.LIMIT
     firm = Counts.FREE if around.has_centres else Counts.PHONE
-    return {
-        Provisional.FIRST: Counts.LIMIT,
-        Provisional.SWEPT: by_sweep,
-        Provisional.SILENCE: by_silence,
-        None: firm,
-    }[_provisional_after(state)]
+    return {Provisional.FIRST: Counts.LIMIT, Provisional.SWEPT: by_sweep, Provisional.SILENCE: by_silence, None: firm}[
+        _provisional_after(state)
+    ]
 
 
 def _provisional_after(state: LineState) -> Provisional | None:
@@ -290,9 +285,7 @@ def placed(state: LineState, entry: ChainEntry) -> ChainEntry:
     )
 
 
-def is_firm_again(
-    state: LineState, usual: Callable[[int, int], float], joined_receipts: int, now: int
-) -> bool:
+def is_firm_again(state: LineState, usual: Callable[[int, int], float], joined_receipts: int, now: int) -> bool:
     """Return whether time has made a provisional balance firm: it was joined, and no row is a rival.
 
     Args:
@@ -339,9 +332,7 @@ def silent_since(state: LineState, rows: Sequence[Row]) -> tuple[Row, int] | Non
     return None if silent >= newest.grew_at else (newest, silent)
 
 
-def wins(
-    row: Row, since: int, later_messages: int, usual: Callable[[int, int], float], now: int
-) -> bool:
+def wins(row: Row, since: int, later_messages: int, usual: Callable[[int, int], float], now: int) -> bool:
     """Return whether a row wins by silence.
 
     Args:
@@ -407,15 +398,13 @@ def fill(right: ChainEntry, entry: ChainEntry) -> tuple[ChainEntry, ChainEntry]:
     lead = entry.before - right.gap_left
     if entry.before == right.gap_left:
         left = entry.after if rest else None
-        later = replace(right, gap_minor=rest, gap_left=left, gap_left_at=entry.time if rest else None)  # fmt: skip
+        later = replace(right, gap_minor=rest, gap_left=left, gap_left_at=entry.time if rest else None)
         return later, replace(entry, position=None, row=None, gap_minor=0)
     earlier = replace(entry, position=None, row=None, gap_minor=lead, gap_left=right.gap_left, gap_left_at=right.gap_left_at)  # fmt: skip
     return replace(right, gap_minor=0, gap_left=None, gap_left_at=None), earlier
 
 
-def path(
-    balance: int, shown: int, loose: Sequence[ChainEntry], steps_max: int = 3_000
-) -> list[ChainEntry]:
+def path(balance: int, shown: int, loose: Sequence[ChainEntry], steps_max: int = 3_000) -> list[ChainEntry]:
     """Return messages beside the chain that lead from the believed balance to what the wallet shows; none if there is no way.
 
     Args:

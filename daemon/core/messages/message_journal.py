@@ -104,9 +104,7 @@ def encode(entry: Entry, key: bytes) -> bytes:
 def decode(line: bytes, key: bytes) -> Entry | None:
     """Return the entry of a line, with or without its newline; None if it is not a whole line of this shop."""
     mac, data = line[:_MAC_DIGITS], line[_MAC_DIGITS + 1 :].removesuffix(b"\n")
-    if line[_MAC_DIGITS : _MAC_DIGITS + 1] != _SPACE or not hmac.compare_digest(
-        mac, _mac(data, key)
-    ):
+    if line[_MAC_DIGITS : _MAC_DIGITS + 1] != _SPACE or not hmac.compare_digest(mac, _mac(data, key)):
         return None
     try:
         return _DECODER.decode(data)
@@ -122,15 +120,10 @@ def decode_all(lines: Iterable[bytes], key: bytes) -> list[Record | Erased]:
 
 def erase(entries: Iterable[Record | Erased], keys: set[Key]) -> list[Record | Erased]:
     """Return the entries with `Erased` in place of the parts with these keys."""
-    return [
-        Erased(*entry.key) if isinstance(entry, Record) and entry.key in keys else entry
-        for entry in entries
-    ]
+    return [Erased(*entry.key) if isinstance(entry, Record) and entry.key in keys else entry for entry in entries]
 
 
-def merge(
-    ours: Iterable[Record | Erased], theirs: Iterable[Record | Erased]
-) -> list[Record | Erased]:
+def merge(ours: Iterable[Record | Erased], theirs: Iterable[Record | Erased]) -> list[Record | Erased]:
     """Return the entries of two files without repeats, in the order of arrival; an erased part stays erased."""
     erased = dict[Key, Erased]()
     parts = dict[Key, Record]()

@@ -123,9 +123,7 @@ Sender = Annotated[str, sample("MobileMoney")]
 Smsc = Annotated[str, sample("+233240000000")]
 State = Annotated[MessageState, sample(MessageState.PAYMENT)]
 KindOfMessage = Annotated[str, sample("payment")]
-MessageFields = Annotated[
-    dict[str, Any], sample({"amount": "25.00", "currency": "GHS"}, "the values read from it")
-]
+MessageFields = Annotated[dict[str, Any], sample({"amount": "25.00", "currency": "GHS"}, "the values read from it")]
 Trusted = Annotated[shape.On, about("it passed all rules of trust, so it may become a payment")]
 Reasons = Annotated[list[Annotated[str, sample("sender")]], sample([], "why it is not trusted")]
 
@@ -157,9 +155,7 @@ class MessageAnswer(Struct, frozen=True):
     slot_index: shape.Count | None
     parts: Parts
     test: shape.Test
-    recovered: Annotated[
-        shape.Flag, about("it was lost with the database, and read again from the message journal")
-    ]
+    recovered: Annotated[shape.Flag, about("it was lost with the database, and read again from the message journal")]
     source: Annotated[str, sample("modem", "its source in [[sources]]")]
     trust_level: Annotated[TrustLevel, sample(TrustLevel.FULL)]
     synthesised: Annotated[shape.Flag, about("its source gave a text, and momo made the PDU")]
@@ -196,8 +192,6 @@ class MessageInFullAnswer(MessageAnswer, frozen=True):
 class RepeatedMessageAnswer(Struct, frozen=True):
     """A copy of an SMS that came in before."""
 
-    state: Annotated[
-        str, const(MessageState.DUPLICATE), about("exactly the same SMS came in before")
-    ]
+    state: Annotated[str, const(MessageState.DUPLICATE), about("exactly the same SMS came in before")]
     sender: Sender
     body: Annotated[str, sample("Payment received ...")]

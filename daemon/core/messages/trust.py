@@ -190,9 +190,7 @@ def printed_time_doubt(printed_at: int | None, sent_at: int | None) -> Doubt | N
     return Doubt.PRINTED_TIME if abs(printed_at - sent_at) > PRINTED_APART_US_MAX else None
 
 
-def id_doubt(
-    provider: str, telco_id: str | None, sent_at: int | None, chain: Sequence[ChainEntry]
-) -> Doubt | None:
+def id_doubt(provider: str, telco_id: str | None, sent_at: int | None, chain: Sequence[ChainEntry]) -> Doubt | None:
     """Doubt an ID that is far too low or too high for its date, or that contains another date.
 
     Networks number all transactions of a country in one sequence, so the IDs that a line has seen are a clock. The nearest

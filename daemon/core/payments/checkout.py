@@ -14,13 +14,7 @@ from msgspec import Struct
 
 from daemon.core.limits import DAY_US, MINUTE_US, SECOND_US
 from daemon.core.model import Payment, PaymentMethod, Transaction
-from daemon.core.names import (
-    mask_number,
-    national_format,
-    network_of,
-    provider_name,
-    short_name,
-)
+from daemon.core.names import mask_number, national_format, network_of, provider_name, short_name
 from daemon.core.payments.matching import VERIFIED, compare_amounts
 from daemon.core.payments.transaction_json import SettlementAnswer
 from daemon.wire import Mode, SettlementKind, TransactionStatus
@@ -41,14 +35,11 @@ MENUS: Final[Mapping[str, str]] = {
     "at": "Choose Send Money, then AT Money",
 }
 """The steps in each network's menu. Menus change, so these are settings too."""
-UNPAID: Final = frozenset(
-    {TransactionStatus.PENDING, TransactionStatus.EXPIRED, TransactionStatus.MANUAL_REVIEW}
-)
+UNPAID: Final = frozenset({TransactionStatus.PENDING, TransactionStatus.EXPIRED, TransactionStatus.MANUAL_REVIEW})
 """Statuses in which a customer may name the payment for the transaction."""
 _USSD: Final = re.compile(r"\*[0-9*]{2,20}#", re.ASCII)
 _ADDRESS: Final = re.compile(
-    r"(https?)://([A-Za-z0-9.\-]+|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?([/?#][!-~]*)?",
-    re.ASCII | re.IGNORECASE,
+    r"(https?)://([A-Za-z0-9.\-]+|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?([/?#][!-~]*)?", re.ASCII | re.IGNORECASE
 )
 _OWN_NAME: Final = re.compile(
     r"[a-z0-9-]+|.+\.(?:localhost|local|lan|home\.arpa|internal|test)", re.ASCII | re.IGNORECASE
@@ -70,13 +61,7 @@ class CheckoutScreen(StrEnum):
 
 
 ENDED: Final = frozenset(
-    {
-        CheckoutScreen.PAID,
-        CheckoutScreen.SHORT,
-        CheckoutScreen.OVER,
-        CheckoutScreen.CANCELLED,
-        CheckoutScreen.REVERSED,
-    }
+    {CheckoutScreen.PAID, CheckoutScreen.SHORT, CheckoutScreen.OVER, CheckoutScreen.CANCELLED, CheckoutScreen.REVERSED}
 )
 """An open page stops polling when it shows one of these."""
 MONEY: Final = frozenset({CheckoutScreen.PAID, CheckoutScreen.SHORT, CheckoutScreen.OVER})
@@ -104,9 +89,7 @@ class ShownLine(Struct, frozen=True):
 
 def payable(methods: Iterable[PaymentMethod]) -> tuple[PaymentMethod, ...]:
     """Return those of the shop's numbers of one mode that a customer can pay: live ones only when they are on a SIM."""
-    return tuple(
-        row for row in methods if row.is_active and (row.mode is not Mode.LIVE or row.sim_seq)
-    )
+    return tuple(row for row in methods if row.is_active and (row.mode is not Mode.LIVE or row.sim_seq))
 
 
 class CheckoutFacts(Struct, frozen=True):
@@ -256,9 +239,7 @@ def view(
     if settlement is not None and settled == SettlementKind.REST_RECEIVED:
         settled = settled if settlement.payment_reference else "cash"
     shown = [
-        line
-        for line in facts.lines
-        if way is not None and national_format(line.method.phone_number) == way.number
+        line for line in facts.lines if way is not None and national_format(line.method.phone_number) == way.number
     ]
     return CheckoutView(
         screen=screen,
@@ -294,8 +275,7 @@ def no_line_receives(lines: Iterable[ShownLine], now: int) -> bool:
     """Return whether no line has received for two minutes, though the shop has numbers on SIMs."""
     placed = [line for line in lines if line.seen_at is not None]
     return bool(placed) and not any(
-        line.receives and (line.here or (line.seen_at or 0) > now - LINES_AWAY_US)
-        for line in placed
+        line.receives and (line.here or (line.seen_at or 0) > now - LINES_AWAY_US) for line in placed
     )
 
 
@@ -318,10 +298,7 @@ def _instructions(
         return None
     names = dict(networks)
     own = network_of_number(facts.request.phone_number or "")
-    network = next(
-        (one for one in (chosen, own, network_of(methods[0].provider)) if one in names),
-        networks[0][0],
-    )
+    network = next((one for one in (chosen, own, network_of(methods[0].provider)) if one in names), networks[0][0])
     same = [method for method in methods if network_of(method.provider) == network]
     method = (same or methods)[0]
     first = firsts[network]

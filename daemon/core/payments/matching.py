@@ -25,12 +25,8 @@ from parsers import person_name
 
 PAYMENT_BEFORE_TRANSACTION_US: Final = 10 * MINUTE_US
 """A payment older than its transaction by more than this was meant for another one."""
-VERIFIED = frozenset(
-    {TransactionStatus.SUCCESS, TransactionStatus.PARTIAL, TransactionStatus.OVERPAID}
-)
-MOVING = frozenset(
-    {ReviewReason.TELCO_ID_MISMATCH, ReviewReason.PAYER_UNKNOWN, ReviewReason.PAYER_MISMATCH}
-)
+VERIFIED = frozenset({TransactionStatus.SUCCESS, TransactionStatus.PARTIAL, TransactionStatus.OVERPAID})
+MOVING = frozenset({ReviewReason.TELCO_ID_MISMATCH, ReviewReason.PAYER_UNKNOWN, ReviewReason.PAYER_MISMATCH})
 """Doubts that move an open transaction to MANUAL_REVIEW."""
 
 SMALLEST_SHARE = 10
@@ -130,21 +126,14 @@ def match(
     if expecting is not None and expecting.currency == payment.currency:
         if coded_one is not None and coded_one.id != expecting.id:
             return Hold(ReviewReason.AMBIGUOUS_CODE, None, moves=False)
-        return _for_transaction(
-            payment, expecting, "telco_id", late_policy=late_policy, approved=approved
-        )
+        return _for_transaction(payment, expecting, "telco_id", late_policy=late_policy, approved=approved)
     if coded_one is None:
         return Unmatched("code of another time or currency" if by_id else "no code in use")
     return _for_transaction(payment, coded_one, "code", late_policy=late_policy, approved=approved)
 
 
 def _for_transaction(
-    payment: Payment,
-    transaction: Transaction,
-    by: str,
-    *,
-    late_policy: str,
-    approved: Collection[str],
+    payment: Payment, transaction: Transaction, by: str, *, late_policy: str, approved: Collection[str]
 ) -> Decision:
     late = is_late(payment, transaction)
     known_by = payer_known_by(payment, transaction, approved)
@@ -166,9 +155,7 @@ def _for_transaction(
     return Verify(transaction, verdict, by, late, known_by)
 
 
-def payer_known_by(
-    payment: Payment, transaction: Transaction, approved: Collection[str]
-) -> str | None:
+def payer_known_by(payment: Payment, transaction: Transaction, approved: Collection[str]) -> str | None:
     """Return how the expected payer is recognised on a receipt without a number: `name`, `approval` or None."""
     if transaction.expected_payer_phone is None or payment.proven_phone is not None:
         return None
@@ -177,9 +164,7 @@ def payer_known_by(
     return "approval" if transaction.expected_payer_phone in approved else None
 
 
-def _objection(
-    payment: Payment, transaction: Transaction, payer_known_by: str | None
-) -> ReviewReason | None:
+def _objection(payment: Payment, transaction: Transaction, payer_known_by: str | None) -> ReviewReason | None:
     """Return why an operator must review the payment before it pays, or None; lateness is checked elsewhere."""
     if transaction.status in VERIFIED:
         return ReviewReason.EXTRA_PAYMENT

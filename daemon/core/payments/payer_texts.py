@@ -104,18 +104,14 @@ class TextLine(Struct, frozen=True):
     account_name: str
 
 
-def choose_line(
-    lines: Iterable[TextLine], number: str, has_room: Callable[[TextLine], bool]
-) -> TextLine | None:
+def choose_line(lines: Iterable[TextLine], number: str, has_room: Callable[[TextLine], bool]) -> TextLine | None:
     """Return a line within its limits (`has_room`), preferably on the payer's network; None if there is none."""
     network = network_of_number(number)
     best_first = sorted(lines, key=lambda line: network is None or line.network != network)
     return next((line for line in best_first if has_room(line)), None)
 
 
-def code_text(
-    texting: Texting, line: TextLine, *, number: str, minor: int, currency: str, code: str
-) -> str:
+def code_text(texting: Texting, line: TextLine, *, number: str, minor: int, currency: str, code: str) -> str:
     """Return the text of the SMS with the payment code."""
     step = texting.steps.get(network_of_number(number) or line.network or "", "")
     return _filled(
@@ -137,9 +133,7 @@ def first_step(step: str) -> Text | str:
     return Text("sms.dial", code=code) if is_code else step
 
 
-def receipt_text(
-    texting: Texting, line: TextLine, verdict: Verdict, *, minor: int, currency: str, code: str
-) -> str:
+def receipt_text(texting: Texting, line: TextLine, verdict: Verdict, *, minor: int, currency: str, code: str) -> str:
     """Return the text of the receipt SMS."""
     short = verdict.difference_minor
     result: Text | str = ""
@@ -161,8 +155,7 @@ def receipt_text(
 def _filled(texting: Texting, key: str, own: str, **values: Text | str) -> str:
     """Return the shop's own template, or ours in its customers' language, with the values filled in."""
     rendered = {
-        name: value.render(texting.words) if isinstance(value, Text) else value
-        for name, value in values.items()
+        name: value.render(texting.words) if isinstance(value, Text) else value for name, value in values.items()
     }
     return (own or texting.words[key]).format(**rendered)
 

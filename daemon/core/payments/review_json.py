@@ -7,14 +7,7 @@ import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
 from daemon.core import shape
-from daemon.core.json_values import (
-    Payer,
-    PayerSources,
-    amount_or_none,
-    payer_of,
-    timestamp,
-    timestamp_or_none,
-)
+from daemon.core.json_values import Payer, PayerSources, amount_or_none, payer_of, timestamp, timestamp_or_none
 from daemon.core.messages.balance_chain import Why
 from daemon.core.messages.message_json import (
     BalanceChainAnswer,
@@ -31,12 +24,7 @@ from daemon.core.messages.message_json import (
 )
 from daemon.core.model import ApprovedPayer, Message, Payment, PaymentMethod, Review, Transaction
 from daemon.core.names import network_of
-from daemon.core.payments.reviews import (
-    REASONS,
-    Explanation,
-    by_itself,
-    explain,
-)
+from daemon.core.payments.reviews import REASONS, Explanation, by_itself, explain
 from daemon.core.payments.suggestions import Suggestion
 from daemon.core.payments.transaction_json import TransactionListItemAnswer, of_branch
 from daemon.core.shape import FLAT, STORED_JSON, about, flat, marked, sample, shown
@@ -200,13 +188,9 @@ class ReviewAnswer(Struct, frozen=True):
     why: Annotated[shape.Sentence, sample("The transaction expects its money from another number.")]
     by_itself: Annotated[
         shape.Sentence | None,
-        sample(
-            "It waits for your decision.", "what releases it without a decision; null once decided"
-        ),
+        sample("It waits for your decision.", "what releases it without a decision; null once decided"),
     ]
-    what_to_do: Annotated[
-        shape.Sentence, sample("Ask the customer who paid; approve it when the answer fits.")
-    ]
+    what_to_do: Annotated[shape.Sentence, sample("Ask the customer who paid; approve it when the answer fits.")]
     needs_password: shape.Flag
     amount: shape.Amount | None
     currency: shape.Currency | None
@@ -215,8 +199,7 @@ class ReviewAnswer(Struct, frozen=True):
     decided_by: Annotated[str | None, sample(None)]
     notes: Annotated[str | None, sample(None)]
     approving_by: Annotated[
-        str | None,
-        sample(None, "whose approval in the dashboard can still be undone; null when none waits"),
+        str | None, sample(None, "whose approval in the dashboard can still be undone; null when none waits")
     ]
     test: shape.Test
     message: ReviewMessage
@@ -228,8 +211,7 @@ class ReviewAnswer(Struct, frozen=True):
     other_message: Annotated[ReviewMessage | None, sample(None)]
     orders_named: Annotated[list[TransactionListItemAnswer], sample([])]
     suggestions: Annotated[
-        list[SuggestionAnswer],
-        sample([], "transactions that it may be meant for, the likeliest first"),
+        list[SuggestionAnswer], sample([], "transactions that it may be meant for, the likeliest first")
     ]
     balance_chain: Annotated[BalanceChainAnswer | None, sample(None)]
     details: Annotated[dict[str, Any], sample({}), STORED_JSON]
@@ -237,9 +219,7 @@ class ReviewAnswer(Struct, frozen=True):
     branch: shape.BranchName | UnsetType = UNSET
 
     @classmethod
-    def of(
-        cls, evidence: ReviewEvidence, now_us: int, names: Mapping[str, str] | None = None
-    ) -> Self:
+    def of(cls, evidence: ReviewEvidence, now_us: int, names: Mapping[str, str] | None = None) -> Self:
         """Return the answer of a review; `names` are those of a hub's branches."""
         row, said, payment = evidence.review, explanation(evidence), evidence.payment
         message, line = ReviewMessage.of(evidence.message), evidence.line
@@ -269,16 +249,11 @@ class ReviewAnswer(Struct, frozen=True):
             request=request,
             other_payment=other and ReviewPayment.of(other, None),
             other_message=other_message and ReviewMessage.of(other_message),
-            orders_named=[
-                TransactionListItemAnswer.of(order, None, now_us) for order in evidence.named
-            ],
+            orders_named=[TransactionListItemAnswer.of(order, None, now_us) for order in evidence.named],
             suggestions=[
                 flat(
                     SuggestionAnswer(
-                        rank,
-                        list(each.reasons),
-                        each.why,
-                        SuggestedTransaction.of(each.request, None, now_us),
+                        rank, list(each.reasons), each.why, SuggestedTransaction.of(each.request, None, now_us)
                     )
                 )
                 for rank, each in enumerate(evidence.suggestions, 1)

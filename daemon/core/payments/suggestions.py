@@ -15,11 +15,7 @@ from msgspec import Struct
 
 from daemon.core.limits import DAY_US, LATE_WINDOW_US
 from daemon.core.model import Payment, Transaction
-from daemon.core.payments.matching import (
-    PAYMENT_BEFORE_TRANSACTION_US,
-    effective_time,
-    is_too_small,
-)
+from daemon.core.payments.matching import PAYMENT_BEFORE_TRANSACTION_US, effective_time, is_too_small
 from daemon.core.text import Text
 from daemon.wire import TransactionStatus
 from parsers import person_name
@@ -136,8 +132,7 @@ def suggest(
     found = {
         transaction.id: Suggestion(transaction, reasons)
         for transaction in transactions
-        if _may_be_for(payment, transaction)
-        and (reasons := _reasons(payment, transaction, codes, claimed))
+        if _may_be_for(payment, transaction) and (reasons := _reasons(payment, transaction, codes, claimed))
     }
     likeliest = sorted(found.values(), key=lambda one: (-one.points, -one.request.seq))
     return likeliest[:SUGGESTIONS_MAX]
@@ -159,18 +154,12 @@ def _may_be_for(payment: Payment, transaction: Transaction) -> bool:
         and transaction.expires_at > oldest_expiry(payment)
         and transaction.created_at <= effective_time(payment) + TRANSACTION_AFTER_US
         and transaction.expected_telco_transaction_id in {None, payment.telco_transaction_id}
-        and (
-            payment.payer_phone is None
-            or transaction.expected_payer_phone in {None, payment.payer_phone}
-        )
+        and (payment.payer_phone is None or transaction.expected_payer_phone in {None, payment.payer_phone})
     )
 
 
 def _reasons(
-    payment: Payment,
-    transaction: Transaction,
-    codes: Mapping[str, SuggestionReason],
-    claimed: Collection[str],
+    payment: Payment, transaction: Transaction, codes: Mapping[str, SuggestionReason], claimed: Collection[str]
 ) -> tuple[SuggestionReason, ...]:
     found = [SuggestionReason.CLAIMED] if transaction.id in claimed else []
     # A code that did not exist yet cannot have been mistyped.
@@ -187,11 +176,7 @@ def _reasons(
         names = (transaction.customer_name, transaction.expected_payer_name)
         if any(person_name.is_similar(payment.payer_name or "", name or "") for name in names):
             found.append(SuggestionReason.NAME_AND_AMOUNT)
-        if (
-            found
-            and SuggestionReason.PAYER_AND_AMOUNT not in found
-            and SuggestionReason.NAME_AND_AMOUNT not in found
-        ):
+        if found and SuggestionReason.PAYER_AND_AMOUNT not in found and SuggestionReason.NAME_AND_AMOUNT not in found:
             found.append(SuggestionReason.AMOUNT)
     return tuple(sorted(found, key=lambda reason: -_POINTS[reason]))
 
@@ -202,22 +187,15 @@ def _slips(text: str) -> Iterator[tuple[str, SuggestionReason]]:
     for run in runs:
         if len(run) > LENGTH:
             windows = (run[start : start + LENGTH] for start in range(len(run) - LENGTH + 1))
-            yield from (
-                (code, SuggestionReason.CODE_INSIDE) for code in windows if is_valid_code(code)
-            )
+            yield from ((code, SuggestionReason.CODE_INSIDE) for code in windows if is_valid_code(code))
     for typed in _bases(runs):
         if len(typed) == LENGTH - 1:
             yield from _filled(
-                ((typed[:at], typed[at:]) for at in range(LENGTH)),
-                SuggestionReason.CODE_MISSING_CHARACTER,
+                ((typed[:at], typed[at:]) for at in range(LENGTH)), SuggestionReason.CODE_MISSING_CHARACTER
             )
         elif len(typed) == LENGTH + 1:
             shorter = (typed[:at] + typed[at + 1 :] for at in range(LENGTH + 1))
-            yield from (
-                (code, SuggestionReason.CODE_EXTRA_CHARACTER)
-                for code in shorter
-                if is_valid_code(code)
-            )
+            yield from ((code, SuggestionReason.CODE_EXTRA_CHARACTER) for code in shorter if is_valid_code(code))
         else:
             yield from _six(typed)
 
@@ -229,15 +207,10 @@ def _six(typed: str) -> Iterator[tuple[str, SuggestionReason]]:
     swapped = (typed[:at] + typed[at + 1] + typed[at] + typed[at + 2 :] for at in range(LENGTH - 1))
     yield from ((code, SuggestionReason.CODE_SWAPPED) for code in swapped if is_valid_code(code))
     yield from ((code, SuggestionReason.CODE_LOOK_ALIKE) for code in _look_alikes(typed))
-    yield from _filled(
-        ((typed[:at], typed[at + 1 :]) for at in range(LENGTH)),
-        SuggestionReason.CODE_WRONG_CHARACTER,
-    )
+    yield from _filled(((typed[:at], typed[at + 1 :]) for at in range(LENGTH)), SuggestionReason.CODE_WRONG_CHARACTER)
 
 
-def _filled(
-    holes: Iterable[tuple[str, str]], slip: SuggestionReason
-) -> Iterator[tuple[str, SuggestionReason]]:
+def _filled(holes: Iterable[tuple[str, str]], slip: SuggestionReason) -> Iterator[tuple[str, SuggestionReason]]:
     for before, after in holes:
         code = complete_code(before, after)
         if code is not None:

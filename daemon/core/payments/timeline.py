@@ -34,9 +34,7 @@ class TransactionEventAnswer(Struct, frozen=True):
     actor: Annotated[str, sample("system")]
     text: Annotated[
         Sentence,
-        sample(
-            "GHS 25.00 from Ama Mensah (0012345678) paid it exactly, matched by the code that the payer typed."
-        ),
+        sample("GHS 25.00 from Ama Mensah (0012345678) paid it exactly, matched by the code that the payer typed."),
     ]
     payment_id: Id | None
     message_id: Id | None
@@ -126,9 +124,7 @@ def _decided(key: str) -> Callable[[Facts, Money], Text]:
 def _walk_in(facts: Facts, money: Money) -> Text:
     if facts.get("rejected"):
         return Text("journal.walk_in_rejected", money=money)
-    return Text(
-        "journal.walk_in_old" if facts.get("historical") else "journal.walk_in", money=money
-    )
+    return Text("journal.walk_in_old" if facts.get("historical") else "journal.walk_in", money=money)
 
 
 def _payer(key: str) -> Callable[[Facts, Money], Text]:
@@ -186,22 +182,12 @@ _SENTENCES: Final[Mapping[str, Callable[[Facts, Money], Text]]] = {
     "suggestion.accepted": lambda facts, money: Text(
         "journal.suggested", money=money, why=reason_texts(facts["reasons"])
     ),
-    "transaction.payment_claimed": lambda facts, _money: Text(
-        "journal.claimed", id=facts["transaction_id"]
-    ),
+    "transaction.payment_claimed": lambda facts, _money: Text("journal.claimed", id=facts["transaction_id"]),
     "payer.approved": _payer("journal.payer_approved"),
     "payer.revoked": _payer("journal.payer_revoked"),
     **{
         f"sms.{outcome}": _sms(outcome)
-        for outcome in (
-            "queued",
-            "sent",
-            "failed",
-            "unknown",
-            "expired",
-            "delivered",
-            "undelivered",
-        )
+        for outcome in ("queued", "sent", "failed", "unknown", "expired", "delivered", "undelivered")
     },
     **{
         f"delivery.{outcome}": _delivery(f"journal.webhook_{outcome}")

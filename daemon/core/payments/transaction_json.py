@@ -26,30 +26,15 @@ from daemon.core.shape import STORED_JSON, about, const, flat, marked, sample, s
 from daemon.wire import Mode, SettlementKind, TransactionStatus
 from parsers.money import render
 
-VERIFIED: Final = (
-    TransactionStatus.SUCCESS,
-    TransactionStatus.PARTIAL,
-    TransactionStatus.OVERPAID,
-)
+VERIFIED: Final = (TransactionStatus.SUCCESS, TransactionStatus.PARTIAL, TransactionStatus.OVERPAID)
 
 
-ExpectedAmount = Annotated[
-    shape.Amount | None, about("requested amount; null for a payment without a request")
-]
+ExpectedAmount = Annotated[shape.Amount | None, about("requested amount; null for a payment without a request")]
 ActualAmount = Annotated[shape.Amount | None, about("received amount")]
-Difference = Annotated[
-    shape.Amount | None, sample(None, "received minus expected; null when exact")
-]
-DifferenceType = (
-    Annotated[str, sample("EXACT"), marked(words=("EXACT", "UNDERPAID", "OVERPAID"))] | None
-)
+Difference = Annotated[shape.Amount | None, sample(None, "received minus expected; null when exact")]
+DifferenceType = Annotated[str, sample("EXACT"), marked(words=("EXACT", "UNDERPAID", "OVERPAID"))] | None
 Origin = Annotated[str, sample("request"), marked(words=("request", "open"))]
-MatchedBy = (
-    Annotated[
-        str, sample("code"), marked(words=("code", "telco_id", "reconcile", "review", "none"))
-    ]
-    | None
-)
+MatchedBy = Annotated[str, sample("code"), marked(words=("code", "telco_id", "reconcile", "review", "none"))] | None
 MetaObject = Annotated[dict[str, Any], sample({"table": 4})]
 ReversedAt = Annotated[shape.NoTime, about("the network took the money back")]
 
@@ -96,9 +81,7 @@ class TransactionListItemAnswer(_Money, frozen=True, kw_only=True):
     branch: shape.BranchName | UnsetType = UNSET
 
     @classmethod
-    def of(
-        cls, transaction: Transaction, payment: Payment | None, now_us: int, **more: Any
-    ) -> Self:
+    def of(cls, transaction: Transaction, payment: Payment | None, now_us: int, **more: Any) -> Self:
         """Return the answer; `payment` is the one that verified it."""
         payer, source = payer_of(transaction, payment)
         return shown(
@@ -126,9 +109,7 @@ class TelcoAnswer(Struct, frozen=True):
     """The payment in the network's own words."""
 
     provider: Annotated[str, sample("mtn", "the mobile network")] | None
-    transaction_id: Annotated[
-        shape.TelcoId | None, about("the network's own id; leading zeros matter")
-    ]
+    transaction_id: Annotated[shape.TelcoId | None, about("the network's own id; leading zeros matter")]
     timestamp: shape.Time | None
 
 
@@ -145,9 +126,7 @@ class TransactionAnswer(_Money, frozen=True, kw_only=True):
     """One transaction: all nested objects are present, with null for unknown members."""
 
     client_reference: shape.OrderReference | None
-    processing_time_ms: (
-        Annotated[int, sample(85, "from the message's arrival to verification", ge=0)] | None
-    )
+    processing_time_ms: Annotated[int, sample(85, "from the message's arrival to verification", ge=0)] | None
     payer: Payer
     payer_source: PayerSources
     telco: TelcoAnswer
@@ -160,16 +139,12 @@ class TransactionAnswer(_Money, frozen=True, kw_only=True):
     rejected: Annotated[shape.Flag, about("an operator rejected the payment")]
     cancelled_at: shape.NoTime
     reversed_at: ReversedAt
-    merged_into: Annotated[
-        shape.Reference | None, sample(None, "the transaction that this payment pays now")
-    ]
+    merged_into: Annotated[shape.Reference | None, sample(None, "the transaction that this payment pays now")]
     branch_id: shape.BranchId | UnsetType = UNSET
     branch: shape.BranchName | UnsetType = UNSET
 
     @classmethod
-    def of(
-        cls, transaction: Transaction, payment: Payment | None, now_us: int, **more: Any
-    ) -> Self:
+    def of(cls, transaction: Transaction, payment: Payment | None, now_us: int, **more: Any) -> Self:
         """Return the answer; `payment` is the one that verified it."""
         duration_us = None
         if transaction.completed_at is not None and transaction.processing_at is not None:
@@ -213,17 +188,14 @@ class PayToAnswer(Struct, frozen=True):
 
 PayTo = Annotated[
     tuple[PayToAnswer, ...],
-    about(
-        "where the customer can pay, the number in use longest first; empty while no number is on a SIM"
-    ),
+    about("where the customer can pay, the number in use longest first; empty while no number is on a SIM"),
 ]
 
 
 def pay_to(methods: Iterable[PaymentMethod]) -> tuple[PayToAnswer, ...]:
     """Return the numbers that a customer can pay."""
     return tuple(
-        PayToAnswer(network_of(row.provider), row.provider, row.phone_number, row.account_name)
-        for row in methods
+        PayToAnswer(network_of(row.provider), row.provider, row.phone_number, row.account_name) for row in methods
     )
 
 
@@ -232,9 +204,7 @@ class SettlementAnswer(Struct, frozen=True):
 
     kind: Annotated[SettlementKind, sample(SettlementKind.REST_RECEIVED)]
     amount: shape.Amount
-    payment_reference: Annotated[
-        shape.Reference | None, sample(None, "of the second payment that brought the rest")
-    ]
+    payment_reference: Annotated[shape.Reference | None, sample(None, "of the second payment that brought the rest")]
     notes: Annotated[str | None, sample("paid the rest in cash")]
 
     @classmethod
@@ -269,18 +239,13 @@ class FoundTransactionAnswer(TransactionAnswer, frozen=True, kw_only=True):
     settled_by: Annotated[str | None, sample(None)]
     settlement: Annotated[SettlementAnswer | None, Meta(examples=[None])]
     settles: Annotated[
-        shape.Reference | None,
-        sample(None, "of a payment without a request: the transaction that it settles"),
+        shape.Reference | None, sample(None, "of a payment without a request: the transaction that it settles")
     ]
     pay_to: PayTo
-    held_review_id: Annotated[
-        shape.Id | None, sample(None, "open review of a held message or payment that names it")
-    ]
+    held_review_id: Annotated[shape.Id | None, sample(None, "open review of a held message or payment that names it")]
 
     @classmethod
-    def of(
-        cls, transaction: Transaction, payment: Payment | None, now_us: int, **more: Any
-    ) -> Self:
+    def of(cls, transaction: Transaction, payment: Payment | None, now_us: int, **more: Any) -> Self:
         """Return the answer; `more` has `held_review_id` and `pay_to`."""
         return super().of(transaction, payment, now_us, **settled(transaction), **more)
 
@@ -303,12 +268,7 @@ class InitializedTransactionAnswer(Struct, frozen=True):
 
     @classmethod
     def of(
-        cls,
-        transaction: Transaction,
-        *,
-        checkout_url: str,
-        payer_sms_sent: bool,
-        methods: Iterable[PaymentMethod],
+        cls, transaction: Transaction, *, checkout_url: str, payer_sms_sent: bool, methods: Iterable[PaymentMethod]
     ) -> Self:
         """Return the answer of a new transaction.
 
@@ -333,8 +293,7 @@ class ReconciliationAnswer(Struct, frozen=True):
     """The `data` of a successful reconcile."""
 
     reconciliation_id: Annotated[
-        str,
-        sample("rec_5d1f0c3a9b7e4c2d8f6a1b0c9d8e7f6a", schema={"pattern": "^rec_[0-9a-f]{32}$"}),
+        str, sample("rec_5d1f0c3a9b7e4c2d8f6a1b0c9d8e7f6a", schema={"pattern": "^rec_[0-9a-f]{32}$"})
     ]
     status: Annotated[str, const("VERIFIED")]
     transaction_id: Annotated[str, sample("0012345678", "echoed")]
@@ -345,19 +304,12 @@ class ReconciliationAnswer(Struct, frozen=True):
     matched_amount: shape.Amount
     expected_amount: shape.Amount
     difference: Annotated[shape.Amount, sample("0.00", "matched minus expected")]
-    difference_type: Annotated[
-        str, sample("exact"), marked(words=("exact", "underpaid", "overpaid"))
-    ]
+    difference_type: Annotated[str, sample("exact"), marked(words=("exact", "underpaid", "overpaid"))]
     message: Annotated[str, sample("Paid exactly: GHS 25.00 received.")]
 
 
 def reconciliation(
-    *,
-    reconciliation_id: str,
-    transaction_id: str,
-    transaction: Transaction,
-    payment: Payment,
-    verdict: Verdict,
+    *, reconciliation_id: str, transaction_id: str, transaction: Transaction, payment: Payment, verdict: Verdict
 ) -> ReconciliationAnswer:
     """Return the `data` of a successful reconcile.
 
@@ -395,10 +347,7 @@ def reconciliation(
 
 def amounts(transaction: Transaction, payment: Payment | None) -> Json:
     """Return the four amount members. `difference` is null for an exact payment."""
-    expected, actual = (
-        transaction.expected_minor,
-        None if payment is None else payment.amount_minor,
-    )
+    expected, actual = (transaction.expected_minor, None if payment is None else payment.amount_minor)
     difference = kind = None
     if expected is not None and actual is not None:
         verdict = compare_amounts(actual, expected)
@@ -413,9 +362,7 @@ def amounts(transaction: Transaction, payment: Payment | None) -> Json:
     }
 
 
-def event(
-    row: Event, transaction: Transaction | None, payment: Payment | None, now_us: int
-) -> Json:
+def event(row: Event, transaction: Transaction | None, payment: Payment | None, now_us: int) -> Json:
     """Return one journal event, as the stream sends it.
 
     An event about a transaction carries that transaction's current list item; the event's own data is in `details`.

@@ -138,8 +138,7 @@ class ClockCheck:
             wall_us=now_us,
             boot_s=boot_s,
             lower_bound_us=now_us if confirmed or past_us is None else min(now_us, past_us),
-            best_us=now_us
-            - (doubt.ahead_us or 0 if doubt else behind_us if behind_us < -MINUTE_US else 0),
+            best_us=now_us - (doubt.ahead_us or 0 if doubt else behind_us if behind_us < -MINUTE_US else 0),
             doubt=doubt,
             skew_us=None if least_us is None else -least_us,
             confirmed=confirmed,
@@ -157,9 +156,7 @@ class ClockCheck:
         hosts = [now_us - _extrapolate(one, boot_s) for one in self._hosts.values()]
         # The middle value of the hosts that agree; None unless they are at least two and more than half.
         agreeing = max(
-            ([one for one in hosts if 0 <= one - first <= HOSTS_AGREE_US] for first in hosts),
-            key=len,
-            default=[],
+            ([one for one in hosts if 0 <= one - first <= HOSTS_AGREE_US] for first in hosts), key=len, default=[]
         )
         enough = len(agreeing) >= HOSTS_MIN and 2 * len(agreeing) > len(hosts)
         agreed_us = sorted(agreeing)[(len(agreeing) - 1) // 2] if enough else None
@@ -206,9 +203,7 @@ class ClockCheck:
         """Return whether the time became known, or known better, since the waiting work was last tried; true at first."""
         before = self._acted_on
         return (
-            before is None
-            or (times.confirmed and not before[0])
-            or abs(times.offset_us - before[1]) > HOSTS_AGREE_US
+            before is None or (times.confirmed and not before[0]) or abs(times.offset_us - before[1]) > HOSTS_AGREE_US
         )
 
     def note_acted_on(self, times: Times) -> None:
@@ -293,9 +288,7 @@ class ClockCheck:
         return True
 
 
-def _doubt(
-    now_us: int, witness: Witness | None, ahead_us: Sequence[int], past_us: int | None
-) -> ClockDoubt | None:
+def _doubt(now_us: int, witness: Witness | None, ahead_us: Sequence[int], past_us: int | None) -> ClockDoubt | None:
     """Return the reason not to trust the clock; None when it is trusted.
 
     `ahead_us` is how far the clock is ahead of each witness, `past_us` a lower bound of the time.
@@ -342,9 +335,7 @@ RETRY_US: Final = 10 * MINUTE_US
 """Between two attempts, if there is no new knowledge about the time; `delivery.CLOCK_WAITS_MAX` of them are 24 hours."""
 
 
-def clock_wait_us(
-    date_us: int | None, signed: Times, ended: Times, *, remote: bool = True
-) -> int | None:
+def clock_wait_us(date_us: int | None, signed: Times, ended: Times, *, remote: bool = True) -> int | None:
     """Return how long a delivery waits after a 4xx before it is signed again; None if the 4xx is final.
 
     Args:

@@ -44,9 +44,7 @@ def forget_in_text(text: str, number: str, names: Iterable[str] = ()) -> str:
     """Return a text, such as an operator's notes, without the number in any spelling and without the words of the names."""
     # Groups and country codes differ: 024 412 4567, +233244124567, 233-24-412-4567.
     digits = r"[ .\-]?".join(search_digits(number))
-    without = re.compile(rf"(?<!\w)\+?[0-9]{{0,4}}[ .\-]?{digits}(?![0-9])", re.ASCII).sub(
-        ERASED, text
-    )
+    without = re.compile(rf"(?<!\w)\+?[0-9]{{0,4}}[ .\-]?{digits}(?![0-9])", re.ASCII).sub(ERASED, text)
     words = sorted({word for name in names for word in _WORD.findall(name)})
     if not words:
         return without

@@ -55,9 +55,7 @@ class Faults:
 
     def loop_failed(self, loop: str, why: str, new_id: str, now_us: int) -> int:
         """Note that a loop ended by a bug; return how often it did so since it last worked."""
-        fault = self._loops.setdefault(
-            (loop, ""), Fault(new_id, FaultCause.LOOP_FAILS, "", REPORT, now_us, count=0)
-        )
+        fault = self._loops.setdefault((loop, ""), Fault(new_id, FaultCause.LOOP_FAILS, "", REPORT, now_us, count=0))
         fault.count += 1
         fault.text = Text("fault.loop", loop=loop, count=fault.count, why=why)
         return fault.count

@@ -100,9 +100,7 @@ def _text(kind: str, facts: Facts) -> Text:
         count=facts.get("consecutive_failures", AUTO_PAUSE_AT),
         last=last,
         why=why or _NO_WHY.get(kind, ""),
-        then=Text("notice.never_paused")
-        if facts.get("implicit")
-        else Text("notice.then_paused", most=AUTO_PAUSE_AT),
+        then=Text("notice.never_paused") if facts.get("implicit") else Text("notice.then_paused", most=AUTO_PAUSE_AT),
         modem=facts.get("name") or facts.get("device_id") or "",
         free=int(facts.get("free_bytes", 0)) // 1_000_000,
         below=_BELOW.get(kind, 0) // 1_000_000,
@@ -114,20 +112,14 @@ def _text(kind: str, facts: Facts) -> Text:
     )
 
 
-_NO_WHY: Final = {
-    "endpoint.blocked": Text("notice.not_public"),
-    "clock.suspect": Text("notice.clock_wrong"),
-}
+_NO_WHY: Final = {"endpoint.blocked": Text("notice.not_public"), "clock.suspect": Text("notice.clock_wrong")}
 """Said where an event does not say why."""
 _PLAIN: Final = ("messages", "payments", "port", "days", "by", "loop", "source", "slot")
 """Facts that stand in a sentence as they are."""
 _BELOW: Final = {"disk.low": LOW_BYTES, "disk.tight": TIGHT_BYTES, "disk.full": FULL_BYTES}
 
 
-_NEXT: Final = {
-    "receipt_held": "momo review list",
-    "receipt_old": "momo messages list --state historical",
-}
+_NEXT: Final = {"receipt_held": "momo review list", "receipt_old": "momo messages list --state historical"}
 """What to type about a notice of the journal, where it is not the list of transactions."""
 # No code calls a mailer: a journal row is written in the same database transaction as its cause, and the notices loop
 # reads the journal. Its position is committed with the queued notices, so a crash neither loses nor doubles one.

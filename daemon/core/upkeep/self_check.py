@@ -118,11 +118,7 @@ class Heartbeats:
 
     def overdue(self, now: float) -> dict[str, float]:
         """Return the workers that missed their deadline, and by how many seconds."""
-        return {
-            worker: now - deadline
-            for worker, deadline in sorted(self._deadlines.items())
-            if now > deadline
-        }
+        return {worker: now - deadline for worker, deadline in sorted(self._deadlines.items()) if now > deadline}
 
 
 OFF: Final = "off"

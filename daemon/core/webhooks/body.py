@@ -6,15 +6,7 @@ from msgspec import UNSET, Struct, UnsetType
 from msgspec.structs import replace
 
 from daemon.core import shape
-from daemon.core.json_values import (
-    Payer,
-    PayerSources,
-    amount_or_none,
-    dump,
-    payer_of,
-    timestamp,
-    timestamp_or_none,
-)
+from daemon.core.json_values import Payer, PayerSources, amount_or_none, dump, payer_of, timestamp, timestamp_or_none
 from daemon.core.limits import SECOND_US
 from daemon.core.model import Payment, PaymentMethod, Reversal, Transaction
 from daemon.core.names import network_of
@@ -45,9 +37,7 @@ RAW_BYTES_MAX: Final = 7_000
 """Limit of the SMS text in a payload: ten parts in any script."""
 ZERO_ID = "00000000-0000-0000-0000-000000000000"
 """The id of all its objects: it belongs to no transaction, and its reference is all zeros."""
-_TEXT = (
-    "Payment received for GHS 25.00 from TEST PAYER. Reference: A7K2M9. Transaction ID: 0000000000."
-)
+_TEXT = "Payment received for GHS 25.00 from TEST PAYER. Reference: A7K2M9. Transaction ID: 0000000000."
 
 
 class TelcoOfPayment(Struct, frozen=True):
@@ -111,10 +101,7 @@ class _PaymentData(Struct, frozen=True, kw_only=True):
     settled_at: shape.Time | UnsetType = UNSET
     settlement: SettlementAnswer | UnsetType = UNSET
     settles: (
-        Annotated[
-            shape.Reference,
-            about("the short transaction that this payment settles: no sale of its own"),
-        ]
+        Annotated[shape.Reference, about("the short transaction that this payment settles: no sale of its own")]
         | UnsetType
     ) = UNSET
 
@@ -123,11 +110,7 @@ class ForwardedData(_PaymentData, frozen=True, kw_only=True):
     """The data of `transaction.forwarded`."""
 
     raw: (
-        Annotated[
-            str | None,
-            sample("Payment received ...", "the SMS, for an endpoint with `include_raw`"),
-        ]
-        | UnsetType
+        Annotated[str | None, sample("Payment received ...", "the SMS, for an endpoint with `include_raw`")] | UnsetType
     ) = UNSET
 
 
@@ -211,10 +194,7 @@ class EventBody(Struct, frozen=True):
 
 
 EVENTS: Final[dict[EventKind, tuple[str, type[Struct]]]] = {
-    EventKind.FORWARDED: (
-        "A verified payment is forwarded to an endpoint that claims it.",
-        ForwardedData,
-    ),
+    EventKind.FORWARDED: ("A verified payment is forwarded to an endpoint that claims it.", ForwardedData),
     EventKind.COMPLETED: ("A transaction was paid.", CompletedData),
     EventKind.EXPIRED: ("A transaction expired without a payment.", ExpiredData),
     EventKind.REVIEW_REQUIRED: (
@@ -233,9 +213,7 @@ def payload(kind: EventKind, webhook_id: str, at_us: int, mode: Mode, data: Stru
     `webhook_id` is `ocl_...`, `at_us` the time of the event, `data` the result of the function for this kind.
     """
     test = mode is Mode.TEST
-    body = dump(
-        EventBody(webhook_id, kind, timestamp(at_us), API_VERSION, test, not test, flat(data))
-    )
+    body = dump(EventBody(webhook_id, kind, timestamp(at_us), API_VERSION, test, not test, flat(data)))
     assert len(body) <= PAYLOAD_BYTES_MAX, "every part of a payload is bounded where it is read"
     return body
 
@@ -255,9 +233,7 @@ def forwarded(
     return replace(found, raw=raw if len(dump(raw)) <= RAW_BYTES_MAX else None)
 
 
-def _payment_data(
-    transaction: Transaction, payment: Payment, method: PaymentMethod | None
-) -> dict[str, Any]:
+def _payment_data(transaction: Transaction, payment: Payment, method: PaymentMethod | None) -> dict[str, Any]:
     payer, source = payer_of(transaction, payment)
     return {
         "transaction_id": transaction.id,
@@ -272,10 +248,7 @@ def _payment_data(
         "payer": payer,
         "payer_source": source,
         "telco": TelcoOfPayment(
-            network_of(payment.provider),
-            payment.telco_id_as_read,
-            timestamp(payment.telco_at),
-            payment.reference_text,
+            network_of(payment.provider), payment.telco_id_as_read, timestamp(payment.telco_at), payment.reference_text
         ),
         "payment_method": method
         and MethodOfPayment(method.id, method.phone_number, method.account_name, method.provider),
@@ -296,8 +269,7 @@ def _payment_data(
 
 
 def updated(
-    now: tuple[Transaction, Payment, PaymentMethod | None],
-    before: tuple[Transaction, Payment, PaymentMethod | None],
+    now: tuple[Transaction, Payment, PaymentMethod | None], before: tuple[Transaction, Payment, PaymentMethod | None]
 ) -> UpdatedData:
     """Return the data of `transaction.updated`: the present data of `transaction.forwarded` and the changed members.
 
@@ -356,19 +328,14 @@ def completed(
     )
 
 
-def reversed_(
-    transaction: Transaction, payment: Payment, at_us: int, reversal: Reversal
-) -> ReversedData:
+def reversed_(transaction: Transaction, payment: Payment, at_us: int, reversal: Reversal) -> ReversedData:
     """Return the data of `transaction.reversed`.
 
     The status in it is still that of the verification; `reversed_at` shows that the money is gone. The amount of the
     network's reversal may be unknown.
     """
     taken_back = ReversalAnswer(
-        "network",
-        amount_or_none(reversal.amount_minor, payment.currency),
-        payment.currency,
-        timestamp(reversal.at),
+        "network", amount_or_none(reversal.amount_minor, payment.currency), payment.currency, timestamp(reversal.at)
     )
     about_it = TransactionAnswer.of(transaction, payment, at_us)
     return ReversedData(transaction.id, about_it, taken_back)
@@ -380,10 +347,7 @@ def taken_back(transaction: Transaction, payment: Payment, at_us: int) -> Revers
     The transaction is as it was before the approval, and `reversed_at` stays null: the network has moved nothing.
     """
     reversal = ReversalAnswer(
-        "decision_taken_back",
-        render(payment.amount_minor, payment.currency),
-        payment.currency,
-        timestamp(at_us),
+        "decision_taken_back", render(payment.amount_minor, payment.currency), payment.currency, timestamp(at_us)
     )
     return ReversedData(transaction.id, TransactionAnswer.of(transaction, None, at_us), reversal)
 
@@ -446,9 +410,5 @@ def _payment(now: int) -> Payment:
 
 
 _METHOD: Final = _row(
-    PaymentMethod,
-    id=ZERO_ID,
-    provider="momo_mtn",
-    phone_number="+233240000000",
-    account_name="Test Shop",
+    PaymentMethod, id=ZERO_ID, provider="momo_mtn", phone_number="+233240000000", account_name="Test Shop"
 )

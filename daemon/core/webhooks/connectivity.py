@@ -85,9 +85,7 @@ class ConnectivityState:
 
     def evidence(self, host: str, now: float) -> LinkState:
         """Return whether other hosts answered lately, and whether there are any."""
-        answered = any(
-            other != host and now - at <= ANSWERED_S for other, at in self._answered.items()
-        )
+        answered = any(other != host and now - at <= ANSWERED_S for other, at in self._answered.items())
         return LinkState(answered, self._others(host))
 
     def held(self) -> frozenset[str]:

@@ -87,12 +87,7 @@ FAILING_NOTICES_AT: Final = (10, 14, 18)
 """The owner gets a notice at these counts before the pause, and one when the endpoint recovers."""
 LINK_PROBE_US_MIN: Final = 10 * SECOND_US
 LINK_PROBE_US_MAX: Final = 60 * SECOND_US
-_P, _R, _D, _F = (
-    DeliveryStatus.PENDING,
-    DeliveryStatus.RETRYING,
-    DeliveryStatus.DELIVERED,
-    DeliveryStatus.FAILED,
-)
+_P, _R, _D, _F = (DeliveryStatus.PENDING, DeliveryStatus.RETRYING, DeliveryStatus.DELIVERED, DeliveryStatus.FAILED)
 
 
 class DeliveryEvent(StrEnum):
@@ -295,12 +290,7 @@ _ERROR_RESULTS: Final[Mapping[DeliveryError | None, AttemptResult]] = MappingPro
 )
 
 _STATUS_RESULTS: Final[Mapping[int, AttemptResult]] = MappingProxyType(
-    {
-        2: AttemptResult.DELIVERED,
-        3: AttemptResult.REDIRECT,
-        4: AttemptResult.REFUSED,
-        5: AttemptResult.SERVER_ERROR,
-    }
+    {2: AttemptResult.DELIVERED, 3: AttemptResult.REDIRECT, 4: AttemptResult.REFUSED, 5: AttemptResult.SERVER_ERROR}
 )
 
 
@@ -321,11 +311,7 @@ def error_code(result: AttemptResult) -> DeliveryError | None:
 
 
 def next_delay_us(
-    attempt_number: int,
-    schedule_s: tuple[float, ...],
-    jitter: float,
-    unit: float,
-    retry_after_s: int | None = None,
+    attempt_number: int, schedule_s: tuple[float, ...], jitter: float, unit: float, retry_after_s: int | None = None
 ) -> int:
     """Return the delay in microseconds after a failed attempt.
 
@@ -426,11 +412,7 @@ def decide(
 
 
 def _step_us(
-    attempt_count: int,
-    result: AttemptResult,
-    outcome: AttemptOutcome,
-    unit: float,
-    policy: RetryPolicy,
+    attempt_count: int, result: AttemptResult, outcome: AttemptOutcome, unit: float, policy: RetryPolicy
 ) -> int:
     # An extra attempt may come after the last step of the schedule, or beyond it if the settings changed.
     step = min(max(attempt_count, 1), len(policy.schedule_s))
@@ -450,12 +432,7 @@ _DEAD_LETTERS: Final = MappingProxyType(
 
 
 def _failure_event(
-    facts: DeliveryFacts,
-    outcome: AttemptOutcome,
-    result: AttemptResult,
-    policy: RetryPolicy,
-    *,
-    unused: bool,
+    facts: DeliveryFacts, outcome: AttemptOutcome, result: AttemptResult, policy: RetryPolicy, *, unused: bool
 ) -> DeliveryEvent:
     """Return the event of a failure; `unused` when our own connection was down."""
     if result is AttemptResult.REFUSED and outcome.status_code not in policy.retry_4xx:

@@ -9,12 +9,7 @@ from msgspec import Struct
 
 from daemon.core.json_values import timestamp
 from daemon.core.text import Text
-from daemon.core.webhooks.delivery import (
-    CLOCK_WAITS_MAX,
-    DeadLetter,
-    DeadLetterReason,
-    DeliveryError,
-)
+from daemon.core.webhooks.delivery import CLOCK_WAITS_MAX, DeadLetter, DeadLetterReason, DeliveryError
 from daemon.core.webhooks.endpoint import Endpoint
 
 
@@ -74,16 +69,13 @@ def diagnose(letter: DeadLetter, endpoint: Endpoint) -> Diagnosis:
     what = f"{host} answered {letter.last_status_code}" if answered else host
     since = letter.failing_since or letter.failed_at
     if letter.reason == DeadLetterReason.PERMANENT_4XX:
-        final = "a 4xx is final" + (
-            " after 24 hours" if letter.clock_waits >= CLOCK_WAITS_MAX else ""
-        )
+        final = "a 4xx is final" + (" after 24 hours" if letter.clock_waits >= CLOCK_WAITS_MAX else "")
         when = f"on {_day(letter.failed_at)}; {final}"
     else:
         times = f"{letter.attempt_count} attempts" if letter.attempt_count > 1 else "1 attempt"
         when = f"in all of {times} from {_day(since)} to {_day(letter.failed_at)}"
     return Diagnosis(
-        cause,
-        f"{what}: {_means(cause)}, {when}. {_health(endpoint, since)} {_mend(cause)}, then replay this.",
+        cause, f"{what}: {_means(cause)}, {when}. {_health(endpoint, since)} {_mend(cause)}, then replay this."
     )
 
 

@@ -11,14 +11,7 @@ from msgspec import Meta, Struct
 from daemon.core import shape
 from daemon.core.limits import TEXT_CHARACTERS_MAX, URL_CHARACTERS_MAX
 from daemon.core.reading import Wrong
-from daemon.core.shape import (
-    STORED_JSON,
-    about,
-    marked,
-    members,
-    sample,
-    shown,
-)
+from daemon.core.shape import STORED_JSON, about, marked, members, sample, shown
 from daemon.wire import EventKind, Mode
 
 HEADERS_MAX: Final = 10
@@ -116,11 +109,7 @@ _Url = Annotated[
     sample("https://shop.example/momo", "https, publicly reachable"),
     Meta(min_length=1, max_length=URL_CHARACTERS_MAX),
 ]
-_Label = Annotated[
-    str,
-    sample("two loaves", "a label for people", max_length=TEXT_CHARACTERS_MAX),
-    marked(empty=True),
-]
+_Label = Annotated[str, sample("two loaves", "a label for people", max_length=TEXT_CHARACTERS_MAX), marked(empty=True)]
 _CatchAll = Annotated[bool, sample(True, "receives payments that match no rule of any endpoint")]
 _Events = Annotated[
     tuple[EventKind, ...],
@@ -192,8 +181,7 @@ class EndpointChanges(Struct, frozen=True):
     description: _Label | None = None
     url: _Url | None = None
     is_active: Annotated[
-        bool | None,
-        sample(False, "false pauses delivery; true resumes it and sends waiting deliveries"),
+        bool | None, sample(False, "false pauses delivery; true resumes it and sends waiting deliveries")
     ] = None
     catch_all: _CatchAll | None = None
     events: _Events | None = None
@@ -209,9 +197,7 @@ class EndpointChanges(Struct, frozen=True):
     ] = None
 
     @staticmethod
-    def check(
-        given: Mapping[str, Any], body: Mapping[str, Any], fail: Callable[[str, str, str], Any]
-    ) -> None:
+    def check(given: Mapping[str, Any], body: Mapping[str, Any], fail: Callable[[str, str, str], Any]) -> None:
         """Refuse another mode, and a body that changes nothing."""
         del given
         if body.get("is_sandbox") is not None:

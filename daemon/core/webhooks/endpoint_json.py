@@ -16,12 +16,7 @@ from daemon.wire import DeliveryStatus, EventKind
 from parsers.money import render
 
 WebhookId = Annotated[
-    str,
-    sample(
-        "ocl_0123456789abcdefghijklmn",
-        "identical across replays",
-        schema={"pattern": "^ocl_[0-9a-z]{24}$"},
-    ),
+    str, sample("ocl_0123456789abcdefghijklmn", "identical across replays", schema={"pattern": "^ocl_[0-9a-z]{24}$"})
 ]
 Event = Annotated[EventKind, sample(EventKind.FORWARDED)]
 Payload = Annotated[
@@ -66,11 +61,7 @@ class DeliveryAnswer(Struct, frozen=True):
     failed_at: shape.NoTime
     event: Event
     kind: Annotated[
-        str,
-        sample(
-            "endpoint",
-            "`endpoint`, or an implicit one for a transaction's own or the default webhook",
-        ),
+        str, sample("endpoint", "`endpoint`, or an implicit one for a transaction's own or the default webhook")
     ]
     run: Annotated[int, sample(1, "rises with each redelivery and replay", ge=0)]
     next_attempt_at: shape.NoTime
@@ -124,21 +115,14 @@ class AttemptAnswer(Struct, frozen=True):
     response_status_code: Annotated[int, sample(200, ge=0)] | None
     error: ErrorOrNone
     counted: Annotated[
-        bool | None,
-        sample(True, "it counts towards the endpoint's failures; null while it is under way"),
+        bool | None, sample(True, "it counts towards the endpoint's failures; null while it is under way")
     ]
 
     @classmethod
     def of(cls, row: Attempt) -> Self:
         """Return the answer of an attempt."""
         duration_ms = None if row.duration_us is None else row.duration_us // 1000
-        return shown(
-            cls,
-            row,
-            duration_ms=duration_ms,
-            response_status_code=row.status_code,
-            error=error_of(row),
-        )
+        return shown(cls, row, duration_ms=duration_ms, response_status_code=row.status_code, error=error_of(row))
 
 
 class PaymentSummary(Struct, frozen=True):
@@ -162,9 +146,7 @@ class DeadLetterAnswer(Struct, frozen=True):
     id: shape.Id
     delivery_id: shape.Id
     webhook_id: WebhookId
-    endpoint_id: Annotated[
-        shape.Id | None, about("null for a transaction's own webhook and the default one")
-    ]
+    endpoint_id: Annotated[shape.Id | None, about("null for a transaction's own webhook and the default one")]
     url: Annotated[str, sample("https://shop.example/momo")]
     event: Event
     transaction_id: shape.Id | None
@@ -196,9 +178,7 @@ class DeadLetterAnswer(Struct, frozen=True):
     payment: Annotated[PaymentSummary, about("the payload's values; null if the payload has none")]
 
     @classmethod
-    def of(
-        cls, row: DeadLetter, delivery: Delivery, target: Endpoint, body: bytes, **more: Any
-    ) -> Self:
+    def of(cls, row: DeadLetter, delivery: Delivery, target: Endpoint, body: bytes, **more: Any) -> Self:
         """Return the answer of a dead letter; `delivery` is its delivery as it is now, `body` the delivery's."""
         found = diagnose(row, target)
         return shown(
@@ -233,9 +213,7 @@ class MissingPaymentAnswer(Struct, frozen=True):
     currency: shape.Currency
     telco_transaction_id: Annotated[str, sample("0012345678")]
     received_at: shape.Time
-    state: Annotated[
-        Literal["missing", "pending", "retrying", "delivered", "failed"], sample("missing")
-    ]
+    state: Annotated[Literal["missing", "pending", "retrying", "delivered", "failed"], sample("missing")]
     delivery_id: Annotated[shape.Id | None, Meta(examples=[None])]
 
     @classmethod

@@ -38,12 +38,7 @@ SKIPPED: Final = tuple(fate for fate in ReplayDecision if fate not in SENT)
 
 
 def decide_replay(
-    payment: Payment,
-    delivery: Delivery | None,
-    *,
-    claimed: bool,
-    include_failed: bool,
-    include_historical: bool,
+    payment: Payment, delivery: Delivery | None, *, claimed: bool, include_failed: bool, include_historical: bool
 ) -> ReplayDecision:
     """Return the decision of a replay for a payment.
 
@@ -61,10 +56,7 @@ def decide_replay(
         (exists and not failed, ReplayDecision.IN_FLIGHT),
         (payment.reversed_at is not None, ReplayDecision.REVERSED),
         (not claimed, ReplayDecision.NOT_CLAIMED),
-        (
-            payment.historical and not (include_historical and payment.standing == "used"),
-            ReplayDecision.HISTORICAL,
-        ),
+        (payment.historical and not (include_historical and payment.standing == "used"), ReplayDecision.HISTORICAL),
         (failed and not include_failed, ReplayDecision.FAILED),
         (failed, ReplayDecision.AGAIN),
     )

@@ -38,9 +38,7 @@ class EndpointClaim(Struct, frozen=True):
     rule: Rule | None
 
 
-def claims(
-    receivers: Sequence[RoutedEndpoint], facts: RuleValues, *, placed: bool
-) -> list[EndpointClaim]:
+def claims(receivers: Sequence[RoutedEndpoint], facts: RuleValues, *, placed: bool) -> list[EndpointClaim]:
     """Return the endpoints that get a payment. Paused endpoints claim too: their deliveries wait.
 
     Args:
@@ -60,10 +58,7 @@ def claims(
 
 def claiming_rule(rules: Sequence[Rule], facts: RuleValues) -> Rule | None:
     """Return the first rule that claims a payment."""
-    return next(
-        (rule for rule in rules if rule.enabled and stored_filter(rule.filter).root.holds(facts)),
-        None,
-    )
+    return next((rule for rule in rules if rule.enabled and stored_filter(rule.filter).root.holds(facts)), None)
 
 
 class RoutingDecision(Struct, frozen=True):
@@ -94,10 +89,7 @@ class RoutingDecision(Struct, frozen=True):
 def read_decision(text: str) -> RoutingDecision:
     """Parse a stored decision."""
     found = json.loads(text)
-    looked_at = tuple(
-        (endpoint_seq, catch_all, tuple(rules))
-        for endpoint_seq, catch_all, rules in found["looked_at"]
-    )
+    looked_at = tuple((endpoint_seq, catch_all, tuple(rules)) for endpoint_seq, catch_all, rules in found["looked_at"])
     claimed = {int(endpoint_seq): rule for endpoint_seq, rule in found["claimed"].items()}
     return RoutingDecision(found.get("placed", True), found.get("facts", {}), looked_at, claimed)
 
@@ -115,18 +107,13 @@ class Routed(Struct, frozen=True):
 
 
 def route(
-    receivers: Sequence[RoutedEndpoint],
-    transaction: Transaction,
-    payment: Payment,
-    method: PaymentMethod | None,
+    receivers: Sequence[RoutedEndpoint], transaction: Transaction, payment: Payment, method: PaymentMethod | None
 ) -> Routed:
     """Decide which endpoints get a payment; the result records the inputs of the decision."""
     facts = PaymentFacts(transaction, payment, method)
     placed = payment.placed
     found = claims(receivers, facts, placed=placed)
-    names = frozenset[str]().union(
-        *(stored_filter(rule.filter).names for one in receivers for rule in one.rules)
-    )
+    names = frozenset[str]().union(*(stored_filter(rule.filter).names for one in receivers for rule in one.rules))
     decision = RoutingDecision(
         placed,
         shown_values(facts, names),
@@ -192,12 +179,8 @@ def endpoint_warnings(endpoint: Endpoint, in_use: Sequence[Endpoint]) -> list[st
         found.append(
             "Its `events` do not include transaction.forwarded: it claims no payments, whatever its rules are."
         )
-    elif endpoint.catch_all and any(
-        other.catch_all and subscribes_to(other, EventKind.FORWARDED) for other in others
-    ):
-        found.append(
-            "Another endpoint also has catch_all on: both will get every payment that no rule claims."
-        )
+    elif endpoint.catch_all and any(other.catch_all and subscribes_to(other, EventKind.FORWARDED) for other in others):
+        found.append("Another endpoint also has catch_all on: both will get every payment that no rule claims.")
     return found
 
 

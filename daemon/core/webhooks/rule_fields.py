@@ -121,15 +121,10 @@ def _folded(fold: Callable[[str], str]) -> FieldKind:
     return FieldKind("a string", _text, fold=fold, operators=PART_OPERATORS, part=part)
 
 
-MONEY: Final = FieldKind(
-    'an amount such as "50.00"', _hundredths, show=_show_hundredths, operators=ORDER_OPERATORS
-)
+MONEY: Final = FieldKind('an amount such as "50.00"', _hundredths, show=_show_hundredths, operators=ORDER_OPERATORS)
 WHOLE: Final = FieldKind("a whole number", _whole, operators=ORDER_OPERATORS)
 TIME: Final = FieldKind(
-    "ISO 8601 with a zone, such as 2026-01-31T08:00:00Z",
-    _time,
-    show=timestamp,
-    operators=ORDER_OPERATORS,
+    "ISO 8601 with a zone, such as 2026-01-31T08:00:00Z", _time, show=timestamp, operators=ORDER_OPERATORS
 )
 FLAG: Final = FieldKind("true or false", _flag)
 TEXT: Final = _folded(str)

@@ -15,10 +15,7 @@ from daemon.core.webhooks.rules import explain_filter, stored_filter
 
 FilterObject = Annotated[
     dict[str, Any],
-    sample(
-        {"amount": {"$gte": "50.00"}},
-        "conditions on the members of a payload's `data`, joined by AND",
-    ),
+    sample({"amount": {"$gte": "50.00"}}, "conditions on the members of a payload's `data`, joined by AND"),
 ]
 
 
@@ -63,12 +60,7 @@ class RuleTrialAnswer(Struct, frozen=True):
         found = stored_filter(text)
         clauses = [
             ClauseAnswer(
-                each.clause.path,
-                each.clause.name,
-                each.clause.operator,
-                each.clause.given,
-                each.actual,
-                each.holds,
+                each.clause.path, each.clause.name, each.clause.operator, each.clause.given, each.actual, each.holds
             )
             for each in explain_filter(found, facts)
         ]
@@ -105,20 +97,12 @@ class Routed(Struct, frozen=True):
     """The endpoints that a payment goes to."""
 
     placed: Annotated[shape.On, about("it came to one of the shop's numbers")]
-    claims: Annotated[
-        int,
-        sample(1, "number of endpoints that get it; with 0 it is kept and can be replayed", ge=0),
-    ]
+    claims: Annotated[int, sample(1, "number of endpoints that get it; with 0 it is kept and can be replayed", ge=0)]
     endpoints: list[EndpointClaimAnswer]
 
     @classmethod
     def of(
-        cls,
-        receivers: Sequence[RoutedEndpoint],
-        facts: RuleValues,
-        claims: Sequence[EndpointClaim],
-        *,
-        placed: bool,
+        cls, receivers: Sequence[RoutedEndpoint], facts: RuleValues, claims: Sequence[EndpointClaim], *, placed: bool
     ) -> Self:
         """Return the answer; `claims` are those of the receivers for these facts."""
         found = explained(receivers, facts, claims, placed=placed)
@@ -161,11 +145,7 @@ class RoutingAnswer(Struct, frozen=True):
 
 
 def explained(
-    receivers: Sequence[RoutedEndpoint],
-    facts: RuleValues,
-    claims: Sequence[EndpointClaim],
-    *,
-    placed: bool,
+    receivers: Sequence[RoutedEndpoint], facts: RuleValues, claims: Sequence[EndpointClaim], *, placed: bool
 ) -> list[EndpointClaimAnswer]:
     """Return one entry for each endpoint: whether it gets the payment, why, and the result of each of its rules."""
     by_endpoint = {claim.endpoint.id: claim for claim in claims}
@@ -176,10 +156,7 @@ def explained(
         how = None
         if claim is not None:
             how = "catch_all" if claim.rule is None else "rule"
-        rules = [
-            flat(shown(TriedRule, each, trial=RuleTrialAnswer.of(each.filter, facts)))
-            for each in receiver.rules
-        ]
+        rules = [flat(shown(TriedRule, each, trial=RuleTrialAnswer.of(each.filter, facts))) for each in receiver.rules]
         found.append(
             shown(
                 EndpointClaimAnswer,
@@ -195,9 +172,7 @@ def explained(
     return found
 
 
-def _reason(
-    receiver: RoutedEndpoint, claim: EndpointClaim | None, *, placed: bool, by_rule: bool
-) -> Text:
+def _reason(receiver: RoutedEndpoint, claim: EndpointClaim | None, *, placed: bool, by_rule: bool) -> Text:
     own = any(rule.enabled for rule in receiver.rules)
     if claim is not None and claim.rule is not None:
         name = claim.rule.name or f"no. {claim.rule.position}"

@@ -20,16 +20,7 @@ from typing import Any, Final
 from msgspec import Struct
 
 from daemon.core.errors import FieldError
-from daemon.core.webhooks.rule_fields import (
-    FIELDS,
-    META,
-    PART_OPERATORS,
-    FieldKind,
-    RuleValues,
-    Value,
-    kind_of,
-    show,
-)
+from daemon.core.webhooks.rule_fields import FIELDS, META, PART_OPERATORS, FieldKind, RuleValues, Value, kind_of, show
 
 FILTER_BYTES_MAX: Final = 4 * 1024
 FILTER_DEPTH_MAX: Final = 4
@@ -201,9 +192,7 @@ class _Reader:
         for key, inner in value.items():
             here = f"{path}.{key}"
             if key in _LOGIC:
-                parts.append(
-                    self._logic(key, inner, here, lambda v, p: self.all_of(v, p, depth + 1))
-                )
+                parts.append(self._logic(key, inner, here, lambda v, p: self.all_of(v, p, depth + 1)))
             elif key.startswith("$"):
                 self.fail(here, "unknown_operator", _no_operator(key, _LOGIC, "beside fields"))
             else:
@@ -214,9 +203,7 @@ class _Reader:
                     parts.append(self._conditions(key, kind, inner, here, depth))
         return parts[0] if len(parts) == 1 else Conditions(tuple(parts))
 
-    def _logic(
-        self, operator: str, value: Any, path: str, read: Callable[[Any, str], Node]
-    ) -> Node:
+    def _logic(self, operator: str, value: Any, path: str, read: Callable[[Any, str], Node]) -> Node:
         if operator == "$not":
             return Not(read(value, path))
         if not isinstance(value, list) or not value:
@@ -240,12 +227,7 @@ class _Reader:
             here = f"{path}.{operator}"
             if operator in _LOGIC:
                 parts.append(
-                    self._logic(
-                        operator,
-                        wanted,
-                        here,
-                        lambda v, p: self._conditions(name, kind, v, p, depth + 1),
-                    )
+                    self._logic(operator, wanted, here, lambda v, p: self._conditions(name, kind, v, p, depth + 1))
                 )
             elif operator in allowed:
                 parts.append(self._clause(name, kind, operator, wanted, here))
@@ -264,10 +246,7 @@ class _Reader:
             if not isinstance(value, list) or not value:
                 self.fail(path, "wrong_type", "must be a list of at least one value")
                 value = []
-            wanted = tuple(
-                self._wanted(kind, each, f"{path}[{place}]", null=True)
-                for place, each in enumerate(value)
-            )
+            wanted = tuple(self._wanted(kind, each, f"{path}[{place}]", null=True) for place, each in enumerate(value))
         elif operator in PART_OPERATORS:
             wanted = kind.part(value, operator)
             if wanted is None:

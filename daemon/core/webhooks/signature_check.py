@@ -69,9 +69,7 @@ class _Seen(Struct, frozen=True):
     """The value of Content-Length."""
 
 
-def check(
-    headers: Mapping[str, str], body: bytes, secrets: Sequence[str], now_us: int
-) -> Verification:
+def check(headers: Mapping[str, str], body: bytes, secrets: Sequence[str], now_us: int) -> Verification:
     """Verify one webhook.
 
     The case of the headers' names does not matter. The body is the received bytes, unchanged; `now_us` is the
@@ -182,17 +180,9 @@ def _misshapen(seen: _Seen) -> Iterator[str]:
 
 def _altered(body: bytes) -> Iterator[tuple[bytes, str]]:
     """Yield possible original bodies, each with the mistake that would have changed it."""
-    for other in (
-        body.removesuffix(b"\n"),
-        body.removesuffix(b"\r\n"),
-        body.rstrip(),
-        body.strip(),
-    ):
+    for other in (body.removesuffix(b"\n"), body.removesuffix(b"\r\n"), body.rstrip(), body.strip()):
         if other != body:
-            yield (
-                other,
-                "a line end or blanks were added at its ends. Read the raw bytes of the body.",
-            )
+            yield (other, "a line end or blanks were added at its ends. Read the raw bytes of the body.")
     yield body + b"\n", "a line end was removed from its end. Read the raw bytes of the body."
     if body.startswith(b"\xef\xbb\xbf"):
         yield body[3:], "a byte order mark was added before it. Read it as bytes, not as text."
@@ -215,10 +205,7 @@ def _mistaken(secrets: Sequence[str]) -> Iterator[tuple[list[str], str]]:
     """Yield possible original secrets, each with the mistake that would have changed them."""
     bare = [secret.strip().strip("\"'") for secret in secrets]
     if bare != list(secrets):
-        yield (
-            bare,
-            "yours has blanks, a line end or quotes around it. Strip them where you read it.",
-        )
+        yield (bare, "yours has blanks, a line end or quotes around it. Strip them where you read it.")
     plain = [secret.removeprefix(SECRET_PREFIX) for secret in bare]
     if plain != bare:
         yield (
@@ -227,10 +214,7 @@ def _mistaken(secrets: Sequence[str]) -> Iterator[tuple[list[str], str]]:
         )
     prefixed = [SECRET_PREFIX + secret for secret in plain]
     if prefixed != bare:
-        yield (
-            prefixed,
-            f"`{SECRET_PREFIX}` is part of it. For {SIGNATURE_HEADER} the key is the whole text.",
-        )
+        yield (prefixed, f"`{SECRET_PREFIX}` is part of it. For {SIGNATURE_HEADER} the key is the whole text.")
     padded = [secret + "=" * (-len(secret.removeprefix(SECRET_PREFIX)) % 4) for secret in prefixed]
     if padded not in (prefixed, bare):
         yield padded, "the `=` at its end are part of it."

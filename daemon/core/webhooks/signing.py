@@ -24,13 +24,9 @@ STANDARD_TIMESTAMP_HEADER: Final = "webhook-timestamp"
 STANDARD_SIGNATURE_HEADER: Final = "webhook-signature"
 LOCAL_SCHEMES: Final = ("exec:/", "spool:/", "listen:")
 """Prefixes of targets on this machine; all other targets are https."""
-_PARTS: Final = re.compile(
-    r"https://(\[[^\]/?#]*\]|[^:/?#@]+)(?::([0-9]*))?([^?#]*)(\?[^#]*)?", re.IGNORECASE
-)
+_PARTS: Final = re.compile(r"https://(\[[^\]/?#]*\]|[^:/?#@]+)(?::([0-9]*))?([^?#]*)(\?[^#]*)?", re.IGNORECASE)
 _ESCAPE: Final = re.compile(r"%([0-9A-Fa-f]{2})")
-_UNRESERVED: Final = frozenset(
-    b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~"
-)
+_UNRESERVED: Final = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
 USER_AGENT: Final = "momo-webhooks/1"
 
 
@@ -164,9 +160,7 @@ class AttemptMetadata(Struct, frozen=True):
     test: bool
 
 
-def headers(
-    secrets: Sequence[str], sent: AttemptMetadata, *, timestamp: int, body: bytes
-) -> dict[str, str]:
+def headers(secrets: Sequence[str], sent: AttemptMetadata, *, timestamp: int, body: bytes) -> dict[str, str]:
     """Return the headers of an attempt, signed with the secrets that are valid now, the newest first.
 
     Arguments as for `sign`.

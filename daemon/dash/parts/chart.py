@@ -41,8 +41,6 @@ def bars(values: Sequence[tuple[str, int, str]], *, now: int | None = None, full
     found = []
     for place, (label, value, text) in enumerate(values):
         height = 0.0 if value <= 0 else max(2.0, round(value * HEIGHT / most, 1))
-        found.append(
-            Bar(place * STEP, round(HEIGHT - height, 1), height, label, text, place == now)
-        )
+        found.append(Bar(place * STEP, round(HEIGHT - height, 1), height, label, text, place == now))
     top = next((text for _, value, text in values if value == most), "")
     return Bars(len(values) * STEP, found, top)

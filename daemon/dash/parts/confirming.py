@@ -53,9 +53,7 @@ async def vouched(visit: Visit, reference: str, request: ReconcileRequest) -> Re
     Raises:
         FormWrong: The doubt is among the errors, as `doubt`.
     """
-    doubt = await reconcile.needs_password(
-        visit.env, visit.caller, reference, request, visit.idempotency
-    )
+    doubt = await reconcile.needs_password(visit.env, visit.caller, reference, request, visit.idempotency)
     if doubt is None or not visit.may(Operation.DECIDE_FORGERY):
         return request
     visit.errors["doubt"] = doubt_words(visit, *doubt)

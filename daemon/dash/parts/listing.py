@@ -164,10 +164,7 @@ def chosen_file(address: str) -> bytes:
 async def named_lines(visit: Visit, value: Callable[[PaymentMethod], str]) -> list[tuple[str, str]]:
     """Return the shop's numbers as options of a form: the value of each, and its words."""
     found = await visit.env.store.read(payment_methods.in_use)
-    return [
-        (value(one), f"{national_format(one.phone_number)} · {provider_name(one.provider)}")
-        for one in found
-    ]
+    return [(value(one), f"{national_format(one.phone_number)} · {provider_name(one.provider)}") for one in found]
 
 
 class ListPage(Struct, Generic[Row], frozen=True):
@@ -210,9 +207,7 @@ class ListPage(Struct, Generic[Row], frozen=True):
         }
         if asked.search:
             kept["search"] = asked.search
-        kept |= {
-            name: visit.query[name] for name in ("from", "to") if _day(visit, name) is not None
-        }
+        kept |= {name: visit.query[name] for name in ("from", "to") if _day(visit, name) is not None}
 
         def address(**more: str) -> str:
             query = urlencode({**kept, **more})
@@ -266,9 +261,7 @@ class ListPage(Struct, Generic[Row], frozen=True):
         writer = csv.writer(out)
         writer.writerow(columns)
         for row in rows:
-            cells = [
-                str("" if (value := read(row)) is None else value) for read in columns.values()
-            ]
+            cells = [str("" if (value := read(row)) is None else value) for read in columns.values()]
             writer.writerow(f"'{cell}" if cell.startswith(_FORMULA) else cell for cell in cells)
         name = f"{self.name}-{visit.words.local(visit.now):%Y-%m-%d}.csv"
         return Download(name, out.getvalue().encode())
@@ -283,16 +276,8 @@ def counted(visit: Visit, count: int) -> str:
 
 def _chips(visit: Visit, address: Callable[..., str]) -> list[tuple[str, str, bool]]:
     today, found = visit.words.local(visit.now).date(), []
-    for word, first, last in (
-        ("today", 0, 0),
-        ("yesterday", 1, 1),
-        ("week", 6, 0),
-        ("month", 29, 0),
-    ):
-        days = {
-            "from": str(today - timedelta(days=first)),
-            "to": str(today - timedelta(days=last)),
-        }
+    for word, first, last in (("today", 0, 0), ("yesterday", 1, 1), ("week", 6, 0), ("month", 29, 0)):
+        days = {"from": str(today - timedelta(days=first)), "to": str(today - timedelta(days=last))}
         here = all(visit.query.get(name) == day for name, day in days.items())
         found.append((f"chip_{word}", address(**days), here))
     return found

@@ -8,9 +8,7 @@ from daemon.dash.web.visit import Visit
 from parsers.masking import mask_text
 from parsers.phone import read_phone
 
-_HIDDEN: Final = re.compile(
-    "[\x00-\x09\x0b-\x1f\x7f-\x9f\xad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]"
-)
+_HIDDEN: Final = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\xad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]")
 """Control and direction characters: they are invisible, and may change the order or the place of the visible text."""
 _BALANCE: Final = re.compile(r"(?i)((?:balance|solde)[^\d\n]{0,24})\d[\d,]*(?:\.\d+)?")
 

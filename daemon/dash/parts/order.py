@@ -48,9 +48,7 @@ TONES: Final = {
 }
 
 
-_NOT_SETTLED: Final = frozenset(
-    {ErrorCode.NOT_SETTLEABLE, ErrorCode.ALREADY_SETTLED, ErrorCode.VALIDATION_ERROR}
-)
+_NOT_SETTLED: Final = frozenset({ErrorCode.NOT_SETTLEABLE, ErrorCode.ALREADY_SETTLED, ErrorCode.VALIDATION_ERROR})
 
 
 class CustomerOrder(Struct, frozen=True):

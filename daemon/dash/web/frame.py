@@ -146,10 +146,7 @@ class Frame:
         """Return the page of an error with its cause and the next step."""
         t = visit.words
         if isinstance(error, Unavailable):
-            values = {
-                "headline": t("error_unavailable"),
-                "more": Markup("{}.").format(visit.cite(error.text)),
-            }
+            values = {"headline": t("error_unavailable"), "more": Markup("{}.").format(visit.cite(error.text))}
             return Shown("error.html", {**values, "next": error.next_step}, "momo", status=503)
         key = f"error_{error.code.lower()}"
         known = t.has(key)
@@ -172,8 +169,7 @@ class Frame:
             for href, _, _ in found["main"]
         ]
         found["main"] = [
-            (href, word, here or leads)
-            for (href, word, here), (_, leads) in zip(found["main"], inside, strict=True)
+            (href, word, here or leads) for (href, word, here), (_, leads) in zip(found["main"], inside, strict=True)
         ]
         return found
 

@@ -148,10 +148,7 @@ class TabStream:
     async def _tell_after(self, seq: int) -> int:
         def read(reader: Reader) -> list[tuple[Event, Payment | None]]:
             return [
-                (
-                    event,
-                    payments.get(reader, event.payment_id or "") if event.type in _MONEY else None,
-                )
+                (event, payments.get(reader, event.payment_id or "") if event.type in _MONEY else None)
                 for event in journal.after(reader, seq)
             ]
 
@@ -227,11 +224,7 @@ class PartCache:
         key = visit.path, str(visit.role), visit.words.language, visit.mode
         async with self._making:
             # Before the part is made: a commit meanwhile has the next version.
-            current = (
-                visit.env.store.version,
-                visit.now // FRESH_US,
-                tuple(visit.machine.phone_states()),
-            )
+            current = (visit.env.store.version, visit.now // FRESH_US, tuple(visit.machine.phone_states()))
             if current != self._made_for:
                 self._made, self._made_for = {}, current
             found = self._made.get(key)

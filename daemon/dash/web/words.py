@@ -37,11 +37,7 @@ def zone_of(name: str) -> datetime.tzinfo:
 class Words:
     """The words of one language, with the shop's time zone."""
 
-    def __init__(
-        self,
-        language: str,
-        zone: datetime.tzinfo,
-    ) -> None:
+    def __init__(self, language: str, zone: datetime.tzinfo) -> None:
         self.language = language
         self.zone = zone
         self._texts = load(language)

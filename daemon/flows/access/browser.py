@@ -106,9 +106,7 @@ async def make_link(env: Env, caller: Caller, name: str | None, *, anywhere: boo
     Raises:
         Refusal: USER_NOT_FOUND, also for a disabled user; NOT_SET_UP.
     """
-    user = await env.store.look(
-        lambda reader: users.owner(reader) if name is None else steps.find(reader, name)
-    )
+    user = await env.store.look(lambda reader: users.owner(reader) if name is None else steps.find(reader, name))
     if user is None:
         raise Refusal(ErrorCode.NOT_SET_UP)
     if user.disabled_at is not None:
@@ -116,9 +114,7 @@ async def make_link(env: Env, caller: Caller, name: str | None, *, anywhere: boo
     token = env.entropy.bytes(sessions.TOKEN_BYTES).hex()
     env.links.add(token, user.id, env.clock.boottime(), anywhere=anywhere)
     now = env.clock.now_us()
-    await env.store.write(
-        lambda tx: _note(tx, "link.made", caller.name, now, user=user.name, anywhere=anywhere)
-    )
+    await env.store.write(lambda tx: _note(tx, "link.made", caller.name, now, user=user.name, anywhere=anywhere))
     return token
 
 
@@ -178,9 +174,7 @@ async def switch_on(env: Env, caller: Caller, setup: str, code: str) -> list[str
     """
     session, times = _own(caller), env.times()
     try:
-        seed = await asyncio.to_thread(
-            env.vault.unseal, setup, f"{SETUP_PURPOSE}:{session.user_id}"
-        )
+        seed = await asyncio.to_thread(env.vault.unseal, setup, f"{SETUP_PURPOSE}:{session.user_id}")
     except SecretsLocked as error:
         raise Refusal(ErrorCode.FORM_REFUSED) from error
     step = sessions.matching_step(seed.decode(), code, times.best_us, None)

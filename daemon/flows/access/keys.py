@@ -5,13 +5,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from daemon.core.access.callers import (
-    Caller,
-    KeyKind,
-    Operation,
-    make_key,
-    require,
-)
+from daemon.core.access.callers import Caller, KeyKind, Operation, make_key, require
 from daemon.core.errors import Refusal, Unavailable
 from daemon.core.inputs import Keep
 from daemon.core.model import ApiKey
@@ -52,9 +46,7 @@ class MadeKey(Struct, frozen=True):
     previous: ApiKey | None = None
 
 
-async def create(
-    env: Env, caller: Caller, new: NewKey, *, keep: Keep[MadeKey] | None = None
-) -> MadeKey:
+async def create(env: Env, caller: Caller, new: NewKey, *, keep: Keep[MadeKey] | None = None) -> MadeKey:
     """Create a key.
 
     Raises:
@@ -68,18 +60,11 @@ async def create(
     def add(tx: Tx) -> MadeKey:
         return MadeKey(_add(tx, row, caller, now), text, now)
 
-    return await env.store.write(
-        lambda tx: idempotency.kept(tx, keep, now, lambda: add(tx), env.vault)
-    )
+    return await env.store.write(lambda tx: idempotency.kept(tx, keep, now, lambda: add(tx), env.vault))
 
 
 async def rotate(
-    env: Env,
-    caller: Caller,
-    key_id: str,
-    overlap_us: int,
-    *,
-    keep: Keep[MadeKey] | None = None,
+    env: Env, caller: Caller, key_id: str, overlap_us: int, *, keep: Keep[MadeKey] | None = None
 ) -> MadeKey:
     """Rotate an API key: create one with the same scopes and lifetime, and end the old one after the overlap.
 
@@ -99,9 +84,7 @@ async def rotate(
         lives_us = None if old.expires_at is None else old.expires_at - old.created_at
         expires_at = None if lives_us is None else now + lives_us
         scopes = frozenset(Scope(scope) for scope in json.loads(old.scopes))
-        text, row = _made(
-            env, NewKey(old.name, old.mode, KeyKind(old.kind), scopes, expires_at), now
-        )
+        text, row = _made(env, NewKey(old.name, old.mode, KeyKind(old.kind), scopes, expires_at), now)
         made = _add(tx, row, caller, now)
         if overlap_us:
             users.expire_key(tx, old.id, now + overlap_us)
@@ -112,17 +95,13 @@ async def rotate(
         assert ending is not None, "keys are never deleted"
         return MadeKey(made, text, now, ending)
 
-    return await env.store.write(
-        lambda tx: idempotency.kept(tx, keep, now, lambda: job(tx), env.vault)
-    )
+    return await env.store.write(lambda tx: idempotency.kept(tx, keep, now, lambda: job(tx), env.vault))
 
 
 def _made(env: Env, new: NewKey, now: int) -> tuple[str, dict[str, Any]]:
     """Return a new key and its row."""
     text = make_key(new.mode, new.kind, env.entropy.below)
-    return text, users.new_key_row(
-        env.new_id(), new.name, text, new.scopes, now, expires_at=new.expires_at
-    )
+    return text, users.new_key_row(env.new_id(), new.name, text, new.scopes, now, expires_at=new.expires_at)
 
 
 def _add(tx: Tx, row: dict[str, Any], caller: Caller, now: int) -> ApiKey:

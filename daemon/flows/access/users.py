@@ -92,9 +92,7 @@ async def set_disabled(env: Env, caller: Caller, name: str, *, disabled: bool) -
     return await env.store.write(job)
 
 
-async def reset(
-    env: Env, caller: Caller, name: str, password: str | None, *, second_factor: bool
-) -> User:
+async def reset(env: Env, caller: Caller, name: str, password: str | None, *, second_factor: bool) -> User:
     """Set a new password of a user, switch the second factor off, or both; either ends the user's sessions.
 
     No time is asked, so it also works while the clock is wrong.
@@ -197,13 +195,7 @@ async def _confirm_in_browser(
 
 
 async def check(
-    env: Env,
-    who: str,
-    actor: str,
-    password: str | None,
-    *,
-    code: str | None = None,
-    login: bool = False,
+    env: Env, who: str, actor: str, password: str | None, *, code: str | None = None, login: bool = False
 ) -> None:
     """Check the owner's password, and for a login also the owner's second factor.
 
@@ -228,9 +220,7 @@ async def check(
         await _check_code(env, user, code, attempt)
 
 
-async def _check_code(
-    env: Env, user: User, code: str | None, attempt: steps.PasswordAttempt
-) -> None:
+async def _check_code(env: Env, user: User, code: str | None, attempt: steps.PasswordAttempt) -> None:
     """Check the code of the second factor; wrong ones are counted for the user, as in the dashboard."""
     if user.totp_sealed is None or not code:
         await steps.verify_code(env, user, code, attempt)
@@ -242,9 +232,7 @@ async def _check_code(
     await steps.forgive(env, by_user)
 
 
-async def set_new(
-    store: Store, clock: Clock, actor: str, new: str | None, *, at_machine: bool = False
-) -> None:
+async def set_new(store: Store, clock: Clock, actor: str, new: str | None, *, at_machine: bool = False) -> None:
     """Set a new password of the owner; it ends all the owner's sessions and resets the owner's attempt counters.
 
     `at_machine` resets the counters of all users and addresses too, so that the owner can log in at once.

@@ -19,19 +19,12 @@ async def note_export(env: Env, caller: Caller, facts: dict[str, Any]) -> None:
     require(caller, Operation.EXPORT)
     now = env.clock.now_us()
     await env.store.write(
-        lambda tx: journal.add(
-            tx, type="export.made", mode=Mode.LIVE, at=now, actor=caller.name, data=facts
-        )
+        lambda tx: journal.add(tx, type="export.made", mode=Mode.LIVE, at=now, actor=caller.name, data=facts)
     )
 
 
 async def note_shown(
-    env: Env,
-    caller: Caller,
-    facts: dict[str, Any],
-    *,
-    mode: Mode = Mode.LIVE,
-    message_id: str | None = None,
+    env: Env, caller: Caller, facts: dict[str, Any], *, mode: Mode = Mode.LIVE, message_id: str | None = None
 ) -> None:
     """Append `messages.shown` to the journal.
 
@@ -44,13 +37,7 @@ async def note_shown(
     now = env.clock.now_us()
     await env.store.write(
         lambda tx: journal.add(
-            tx,
-            type="messages.shown",
-            mode=mode,
-            at=now,
-            actor=caller.name,
-            message_id=message_id,
-            data=facts,
+            tx, type="messages.shown", mode=mode, at=now, actor=caller.name, message_id=message_id, data=facts
         )
     )
 
@@ -64,9 +51,7 @@ async def note_phones(env: Env, caller: Caller, command: str) -> None:
     now = env.clock.now_us()
     data = {"command": command}
     await env.store.write(
-        lambda tx: journal.add(
-            tx, type="phones.shown", mode=Mode.LIVE, at=now, actor=caller.name, data=data
-        )
+        lambda tx: journal.add(tx, type="phones.shown", mode=Mode.LIVE, at=now, actor=caller.name, data=data)
     )
 
 

@@ -85,8 +85,7 @@ def sheet(reader: Reader, shift: Shift, now: int, mode: Mode = Mode.LIVE) -> Jso
 
     def sums(rows: list[tuple[str, int, int]]) -> list[Json]:
         return [
-            {"currency": currency, "count": count, "amount": render(minor, currency)}
-            for currency, count, minor in rows
+            {"currency": currency, "count": count, "amount": render(minor, currency)} for currency, count, minor in rows
         ]
 
     return {

@@ -5,13 +5,7 @@ from collections.abc import Collection, Mapping
 from typing import Any, Final
 from zoneinfo import ZoneInfo
 
-from daemon.core.access.callers import (
-    Caller,
-    KeyKind,
-    Operation,
-    make_key,
-    require,
-)
+from daemon.core.access.callers import Caller, KeyKind, Operation, make_key, require
 from daemon.core.books.day_sheet import midnight
 from daemon.core.branches.facts import DECISION, SUMS, TABLES
 from daemon.core.branches.place import ALONE, Place
@@ -116,14 +110,7 @@ async def invite(
             until=now + valid_s * SECOND_US,
             now=now,
         )
-        journal.add(
-            tx,
-            type="branch.invited",
-            mode=Mode.LIVE,
-            at=now,
-            actor=caller.name,
-            data={"branch": name},
-        )
+        journal.add(tx, type="branch.invited", mode=Mode.LIVE, at=now, actor=caller.name, data={"branch": name})
 
     await env.store.write(job)
     word = f"{secret}.{pin}" if pin else secret
@@ -153,9 +140,7 @@ async def distrust(env: Env, caller: Caller, name: str, since: int) -> dict[str,
     return await env.store.write(job)
 
 
-def _distrust(
-    tx: Tx, env: Env, caller: Caller, branch: Branch, since: int, times: Times
-) -> dict[str, Any]:
+def _distrust(tx: Tx, env: Env, caller: Caller, branch: Branch, since: int, times: Times) -> dict[str, Any]:
     """End the key of a branch, and let the rows that came since a time count for nothing."""
     now = times.wall_us
     if branch.key_id is not None:
@@ -170,9 +155,7 @@ def _distrust(
         if paid is not None and paid.origin == "request":
             # The order was told to be paid, and the goods may be gone: a person decides.
             amount = render(payment.amount_minor, payment.currency)
-            orders.append(
-                {"reference": paid.reference, "currency": payment.currency, "amount": amount}
-            )
+            orders.append({"reference": paid.reference, "currency": payment.currency, "amount": amount})
             continue
         if paid is not None:
             retired = transactions.retire_holder(tx, paid.id)
@@ -202,9 +185,7 @@ def _count(tx: Tx, env: Env, payment_id: str, times: Times) -> None:
             hand_up.decide(tx, env, branch, one, times, referred=referred)
 
 
-async def accept(
-    env: Env, word: str, *, dry_run: bool, methods: Collection[str] = ()
-) -> dict[str, Any]:
+async def accept(env: Env, word: str, *, dry_run: bool, methods: Collection[str] = ()) -> dict[str, Any]:
     """Let a branch join with its invitation; return its key, once. The key that it had before ends.
 
     `methods` are the ids of its numbers, and the answer says what the hub has of it (`known`).
@@ -258,9 +239,7 @@ async def begin_to_leave(env: Env, key_id: str | None) -> dict[str, Any]:
             raise Refusal(ErrorCode.BRANCH_NOT_FOUND)
         if found.status == "joined":
             branches.set_status(tx, found.id, "leaving")
-            journal.add(
-                tx, type="branch.leaving", mode=Mode.LIVE, at=now, data={"branch": found.name}
-            )
+            journal.add(tx, type="branch.leaving", mode=Mode.LIVE, at=now, data={"branch": found.name})
         return {"status": "leaving"}
 
     return await env.store.write(job)
@@ -303,9 +282,7 @@ async def give_back(env: Env, caller: Caller, payment_id: str) -> dict[str, Any]
     def job(tx: Tx) -> dict[str, Any]:
         payment = payments.get(tx, payment_id)
         if payment is None or payment.branch_id is None:
-            raise Refusal(
-                ErrorCode.NO_MATCHING_TRANSACTION, "No branch sent a payment with this id."
-            )
+            raise Refusal(ErrorCode.NO_MATCHING_TRANSACTION, "No branch sent a payment with this id.")
         branch = branches.get(tx, payment.branch_id)
         assert branch is not None, "a copy belongs to a branch"
         if payment.decider != "hub":
@@ -320,9 +297,7 @@ async def give_back(env: Env, caller: Caller, payment_id: str) -> dict[str, Any]
     return await env.store.write(job)
 
 
-async def ask(
-    env: Env, caller: Caller, name: str, kind: str, body: Mapping[str, Any]
-) -> dict[str, Any]:
+async def ask(env: Env, caller: Caller, name: str, kind: str, body: Mapping[str, Any]) -> dict[str, Any]:
     """Ask a branch to send an SMS, to forget a payer or to change a setting.
 
     Raises:
@@ -350,9 +325,8 @@ async def ask(
             again=True,
         )
         journal.add(
-            tx, type="branch.asked", mode=Mode.LIVE, at=now, actor=caller.name,
-            data={"branch": name, "kind": kind},
-        )  # fmt: skip
+            tx, type="branch.asked", mode=Mode.LIVE, at=now, actor=caller.name, data={"branch": name, "kind": kind}
+        )
         return {"id": command_id, "branch": name, "kind": kind}
 
     return await env.store.write(job)

@@ -40,7 +40,9 @@ ASIDE_MAX: Final = 100
 """Rows kept aside that the journal names."""
 COMPARE_S: Final = 10.0
 COMPARE_WHOLE_S: Final = 60.0
-UNDECIDED: Final = "the hub has payments that this shop has no SMS of; type `momo hub restore --from-hub`, which asks about them"
+UNDECIDED: Final = (
+    "the hub has payments that this shop has no SMS of; type `momo hub restore --from-hub`, which asks about them"
+)
 """Why a branch that joined again sends nothing."""
 KINDS: Final = ("method", "message", "payment", "transaction", "review", "reversal", DECISION)
 """Kinds of rows that a hub gives back, in the order in which they refer to each other."""
@@ -90,13 +92,7 @@ class Invitation(Struct, frozen=True):
 
 
 async def join(
-    env: Env,
-    caller: Caller,
-    invitation: Invitation,
-    hub: HubCaller,
-    connect: Connect,
-    *,
-    dry_run: bool,
+    env: Env, caller: Caller, invitation: Invitation, hub: HubCaller, connect: Connect, *, dry_run: bool
 ) -> dict[str, Any]:
     """Join a hub with an invitation; from that commit on, all that is and will be stored is sent to it.
 
@@ -119,13 +115,7 @@ async def join(
     }  # fmt: skip
     given = answer.read(await hub.call(Path.BRANCH_JOIN, asked), Joined)
     url = invitation.url
-    data = {
-        "name": given.name,
-        "hub": given.hub,
-        "url": url,
-        "decides": given.decides,
-        **counts,
-    }
+    data = {"name": given.name, "hub": given.hub, "url": url, "decides": given.decides, **counts}
     if dry_run:
         return {**data, "joined": False}
     if not given.key:
@@ -164,13 +154,7 @@ async def join(
 
     await env.store.write(job)
     env.place = Place(ShopRole.BRANCH, given.decides)
-    return {
-        **data,
-        "joined": True,
-        "rows": rows,
-        "aside": aside,
-        "unknown": _sums(only_there),
-    }
+    return {**data, "joined": True, "rows": rows, "aside": aside, "unknown": _sums(only_there)}
 
 
 def _lacking(reader: Reader, given: Joined) -> Taking | None:
@@ -204,10 +188,7 @@ async def leave(env: Env, caller: Caller, *, force: bool) -> dict[str, Any]:
     require(caller, Operation.CHANGE_SETTINGS)
     if force:
         _ended, unanswered = await _end(env, caller.name, None)
-        return {
-            "left": True,
-            "unanswered": hand_up.sums_of((one.currency, one.amount_minor) for one in unanswered),
-        }
+        return {"left": True, "unanswered": hand_up.sums_of((one.currency, one.amount_minor) for one in unanswered)}
     found = await env.store.read(feed.get_link)
     if found is None:
         raise Refusal(ErrorCode.NOT_A_BRANCH)
@@ -267,9 +248,7 @@ async def unknown(env: Env, hub: HubCaller) -> dict[str, Any]:
     return {"unknown": _sums(await _only_at_hub(env, hub))}
 
 
-async def restore(
-    env: Env, caller: Caller, hub: HubCaller, *, take_unknown: bool
-) -> dict[str, Any]:
+async def restore(env: Env, caller: Caller, hub: HubCaller, *, take_unknown: bool) -> dict[str, Any]:
     """Take the hub's copies of this branch's rows back, then begin a new epoch and send everything again.
 
     For a shop that was restored from a backup, or set up anew. Rows that are further on here stay. Rows that contradict rows
@@ -361,9 +340,7 @@ async def _take_rows(
                     for row in page.rows
                     if left.isdisjoint(row.get(name) for name in _NAMES)
                 ]
-                await env.store.write(
-                    partial(restored.store, kind=kind, rows=rows, taking=taking, rest_us=rest_us)
-                )
+                await env.store.write(partial(restored.store, kind=kind, rows=rows, taking=taking, rest_us=rest_us))
             counts[kind] += len(rows)
     return counts, epoch
 
@@ -441,8 +418,7 @@ async def compare(env: Env, hub: HubCaller, *, recent: bool) -> dict[str, Any]:
         "hub_payments": sum(row["count"] for row in there),
         "days": RECENT_DAYS if recent else None,
         "different_days": [
-            str(date(1970, 1, 1) + timedelta(days=day))
-            for day in sorted(days, reverse=True)[:DIFFERENT_MAX]
+            str(date(1970, 1, 1) + timedelta(days=day)) for day in sorted(days, reverse=True)[:DIFFERENT_MAX]
         ],
     }
 

@@ -67,11 +67,7 @@ class Requests:
         self._ahead: asyncio.Task[HubRequest | None] | None = None
 
     async def next(
-        self,
-        outcomes: Mapping[str, Mapping[str, Any]],
-        *,
-        stale: HubLink | None,
-        size_max: int = BYTES_MAX,
+        self, outcomes: Mapping[str, Mapping[str, Any]], *, stale: HubLink | None, size_max: int = BYTES_MAX
     ) -> HubRequest | None:
         """Return the next request, recorded as sent; None if this shop is not a branch, or one that must renew its epoch first.
 
@@ -138,9 +134,8 @@ async def _prepare(
         feed.begin_turn(tx, turn, some.sent)
         is_stale = stale is not None and _epoch_of(stale) == _epoch_of(found)
         request = SyncRequest(
-            found.epoch, turn, begin, some.upto, some.facts, outcomes, now, is_stale, VERSION,
-            found.begin_seq,
-        )  # fmt: skip
+            found.epoch, turn, begin, some.upto, some.facts, outcomes, now, is_stale, VERSION, found.begin_seq
+        )
         return found, request, some.size, some.upto < feed.bounds(tx)[1]
 
     made = await env.store.write(job)
@@ -191,9 +186,7 @@ async def note_problem(env: Env, why: str) -> None:
         found = feed.get_link(tx)
         if found is not None and found.problem != why:
             feed.set_problem(tx, why)
-            journal.add(
-                tx, type="hub.problem", mode=Mode.LIVE, at=now, data={"why": why, "hub": found.url}
-            )
+            journal.add(tx, type="hub.problem", mode=Mode.LIVE, at=now, data={"why": why, "hub": found.url})
 
     await env.store.write(job)
 
@@ -306,18 +299,14 @@ async def send_sms(env: Env, command: Command) -> Outcome:
     text = str(command["body"].get("text", ""))
 
     def queue(tx: Tx) -> Outcome:
-        if number is not None and texts.queue_notice(
-            tx, env.texting, env.new_id(), number, text, now
-        ):
+        if number is not None and texts.queue_notice(tx, env.texting, env.new_id(), number, text, now):
             return DONE
         return {"done": False, "why": "no line can send it, or its limit is reached"}
 
     return await _once(env, command, now, queue)
 
 
-async def _once(
-    env: Env, command: Command, now: int, carry_out: Callable[[Tx], Outcome]
-) -> Outcome:
+async def _once(env: Env, command: Command, now: int, carry_out: Callable[[Tx], Outcome]) -> Outcome:
     """Carry a command out and store its outcome in the same commit, or return the outcome of the first time."""
 
     def job(tx: Tx) -> Outcome:

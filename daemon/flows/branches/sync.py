@@ -114,9 +114,8 @@ def _check(
     off = request.now - times.wall_us
     branches.mark(tx, branch, times.wall_us)
     branches.heard(
-        tx, branch.id, turn=request.turn, sha256=sha256, version=request.version,
-        now=times.wall_us, clock_off_us=off,
-    )  # fmt: skip
+        tx, branch.id, turn=request.turn, sha256=sha256, version=request.version, now=times.wall_us, clock_off_us=off
+    )
     if request.after > branch.acked_seq:
         _notify(tx, "hub_restored", branch, times.wall_us)
         return _kept(tx, branch, SyncAnswer(branch.acked_seq, (), want=branch.acked_seq))
@@ -146,12 +145,7 @@ def _reverse(tx: Tx, env: Env, payment_id: str, now: int) -> None:
     """Reverse the hub's own transaction that a payment paid which the network took back."""
     payment = payments.get(tx, payment_id)
     paid = transactions.paid_by(tx, payment_id)
-    if (
-        payment is None
-        or paid is None
-        or paid.branch_id is not None
-        or paid.reversed_at is not None
-    ):
+    if payment is None or paid is None or paid.branch_id is not None or paid.reversed_at is not None:
         return
     assert payment.reversed_at is not None, "the fact says so"
     changed = transactions.reverse(tx, payment_id, payment.reversed_at)
@@ -162,9 +156,7 @@ def _reverse(tx: Tx, env: Env, payment_id: str, now: int) -> None:
         payment.telco_transaction_id, None, payment.reversed_at, now,
     )  # fmt: skip
     env.outbox.reverse(tx, changed, payment, reversal, now)
-    payments.record_reversal(
-        tx, payment, transaction_id=changed.id, message_id=payment.message_id, now=now
-    )
+    payments.record_reversal(tx, payment, transaction_id=changed.id, message_id=payment.message_id, now=now)
 
 
 def _compare(tx: Tx, branch: Branch, second: Payment, first: Payment, now: int) -> None:
@@ -210,9 +202,7 @@ def _is_used(tx: Tx, payment: Payment) -> bool:
     return paid is not None and paid.origin == "request"
 
 
-def _notify(
-    tx: Tx, kind: str, branch: Branch, now: int, payment: Payment | None = None, **data: Any
-) -> None:
+def _notify(tx: Tx, kind: str, branch: Branch, now: int, payment: Payment | None = None, **data: Any) -> None:
     """Add a notice."""
     journal.add(
         tx,
@@ -268,12 +258,9 @@ def _commands(tx: Tx, branch: Branch, now: int) -> Sequence[dict[str, Any]]:
     wanted = branches.commands_for(tx, branch.id, COMMANDS_MAX)
     branches.note_sent(tx, wanted, now)
     return [
-        {
-            "id": one.id, "kind": one.kind, "subject": one.subject,
-            "body": json.loads(one.body), "by": one.made_by,
-        }
+        {"id": one.id, "kind": one.kind, "subject": one.subject, "body": json.loads(one.body), "by": one.made_by}
         for one in wanted
-    ]  # fmt: skip
+    ]
 
 
 def _leave(tx: Tx, env: Env, branch: Branch, times: Times) -> None:
@@ -313,9 +300,7 @@ async def _one_by_one(
 
 async def _refuse(env: Env, branch: Branch, fact: Fact, why: str, now: int) -> None:
     def job(tx: Tx) -> None:
-        if branches.refuse(
-            tx, branch.id, fact, fact.version(branch.epoch), why=why, now=now, program=VERSION
-        ):
+        if branches.refuse(tx, branch.id, fact, fact.version(branch.epoch), why=why, now=now, program=VERSION):
             _notify(tx, "fact_refused", branch, now, fact=fact.kind, id=fact.id, why=why)
 
     await env.store.write(job)
@@ -330,13 +315,9 @@ async def try_again(env: Env, version: str) -> int:
         Unavailable: Nothing can be written. The rest is tried at the next start.
     """
     stored, now = 0, env.times().wall_us
-    while shown := await env.store.read(
-        lambda reader: branches.of_kinds(reader, tuple(TABLES), _AT_ONCE)
-    ):
+    while shown := await env.store.read(lambda reader: branches.of_kinds(reader, tuple(TABLES), _AT_ONCE)):
         await env.store.write(partial(branches.refuse_unknown, facts=shown, now=now))
-    while kept := await env.store.read(
-        lambda reader: branches.refused_by_others(reader, version, _AT_ONCE)
-    ):
+    while kept := await env.store.read(lambda reader: branches.refused_by_others(reader, version, _AT_ONCE)):
         places = {id(fact): (branch_id, epoch) for branch_id, epoch, fact in kept}
         for fact in copies.in_order([fact for _branch_id, _epoch, fact in kept]):
             stored += await _try(env, *places[id(fact)], fact, version)
@@ -366,9 +347,7 @@ async def _try(env: Env, branch_id: str, epoch: int, fact: Fact, version: str) -
         return False
 
 
-async def look_for_commands(
-    env: Env, key_id: str | None, request: SyncRequest, answer: SyncAnswer
-) -> SyncAnswer:
+async def look_for_commands(env: Env, key_id: str | None, request: SyncRequest, answer: SyncAnswer) -> SyncAnswer:
     """Return the answer with the commands that came meanwhile; unchanged if none did, or a later request came."""
 
     def job(tx: Tx) -> Sequence[dict[str, Any]]:

@@ -113,10 +113,7 @@ def _device_id(tx: Tx, phone: PhoneIdentity, sim_key: str | None) -> str:
 
 def _record_place(tx: Tx, sim: Sim, before: Sim | None, now: int) -> None:
     """Record in the journal a new SIM, or one that moved to another phone or slot."""
-    if before is not None and (before.device_id, before.slot_index) == (
-        sim.device_id,
-        sim.slot_index,
-    ):
+    if before is not None and (before.device_id, before.slot_index) == (sim.device_id, sim.slot_index):
         return
     journal.add(
         tx,
@@ -180,15 +177,11 @@ async def name_modem(env: Env, caller: Caller, device_id: str, name: str) -> Non
     await env.store.write(job)
 
 
-async def note_modem(
-    env: Env, kind: str, device_id: str | None, facts: dict[str, str | int | None]
-) -> None:
+async def note_modem(env: Env, kind: str, device_id: str | None, facts: dict[str, str | int | None]) -> None:
     """Append `modem.<kind>` to the journal."""
     now = env.clock.now_us()
     data = {"device_id": device_id, **facts}
-    await env.store.write(
-        lambda tx: journal.add(tx, type=f"modem.{kind}", mode=Mode.LIVE, at=now, data=data)
-    )
+    await env.store.write(lambda tx: journal.add(tx, type=f"modem.{kind}", mode=Mode.LIVE, at=now, data=data))
 
 
 async def queue_test_sms(env: Env, caller: Caller, device_id: str, number: str) -> PayerText:
@@ -211,9 +204,7 @@ async def queue_test_sms(env: Env, caller: Caller, device_id: str, number: str) 
             text_id,
             sim_seq=here[0].seq,
             number=number,
-            body=Text("sms.test.body", shop="momo" if owner is None else owner.name).render(
-                env.texting.words
-            ),
+            body=Text("sms.test.body", shop="momo" if owner is None else owner.name).render(env.texting.words),
             actor=caller.name,
             now=now,
         )
@@ -384,11 +375,7 @@ async def ignore(
             raise Refusal(ErrorCode.SIM_NOT_FOUND)
         method = payment_methods.on_sim(tx, sim.seq)
         if ignored and method is not None:
-            raise Refusal(
-                ErrorCode.SIM_ALREADY_ASSIGNED,
-                payment_method_id=method.id,
-                phone_number=method.phone_number,
-            )
+            raise Refusal(ErrorCode.SIM_ALREADY_ASSIGNED, payment_method_id=method.id, phone_number=method.phone_number)
         if ignored is not None and ignored != (sim.ignored_at is not None):
             sim = devices.set_ignored(tx, sim, now if ignored else None)
             kind = "sim.ignored" if ignored else "sim.used"

@@ -38,13 +38,7 @@ class Registered(Struct, frozen=True):
     warnings: list[str]
 
 
-async def create(
-    env: Env,
-    caller: Caller,
-    new: NewMethod,
-    *,
-    keep: Keep[Registered] | None = None,
-) -> Registered:
+async def create(env: Env, caller: Caller, new: NewMethod, *, keep: Keep[Registered] | None = None) -> Registered:
     """Register a number, on a SIM or on none.
 
     Raises:
@@ -138,9 +132,7 @@ def _own(tx: Tx, method_id: str, caller: Caller) -> PaymentMethod:
     return method
 
 
-def _renumber(
-    tx: Tx, method: PaymentMethod, number: str, caller: Caller, now: int
-) -> PaymentMethod:
+def _renumber(tx: Tx, method: PaymentMethod, number: str, caller: Caller, now: int) -> PaymentMethod:
     existing = payment_methods.with_number(tx, method.mode, method.provider, number)
     if existing is not None:
         raise Refusal(ErrorCode.PAYMENT_METHOD_EXISTS, payment_method_id=existing.id)
@@ -150,9 +142,7 @@ def _renumber(
     return method
 
 
-def _move(
-    tx: Tx, method: PaymentMethod, slot: Slot | None, caller: Caller, now: int
-) -> PaymentMethod:
+def _move(tx: Tx, method: PaymentMethod, slot: Slot | None, caller: Caller, now: int) -> PaymentMethod:
     sim = None if slot is None else _free_sim(tx, slot, method.provider, method.id, method.mode)
     sim_seq = None if sim is None else sim.seq
     if sim_seq == method.sim_seq:
@@ -191,17 +181,11 @@ def _free_sim(tx: Tx, slot: Slot, provider: str, method_id: str | None, mode: Mo
         raise Refusal(ErrorCode.NETWORK_MISMATCH, sim_network=sim.network, provider=provider)
     holder = payment_methods.on_sim(tx, sim.seq)
     if holder is not None and holder.id != method_id:
-        raise Refusal(
-            ErrorCode.SIM_ALREADY_ASSIGNED,
-            payment_method_id=holder.id,
-            phone_number=holder.phone_number,
-        )
+        raise Refusal(ErrorCode.SIM_ALREADY_ASSIGNED, payment_method_id=holder.id, phone_number=holder.phone_number)
     return devices.set_ignored(tx, sim, None)
 
 
-def _add_event(
-    tx: Tx, kind: str, method: PaymentMethod, sim: Sim | None, caller: Caller, now: int
-) -> None:
+def _add_event(tx: Tx, kind: str, method: PaymentMethod, sim: Sim | None, caller: Caller, now: int) -> None:
     place = None if sim is None else {"device_id": sim.device_id, "slot_index": sim.slot_index}
     journal.add(
         tx,
@@ -230,12 +214,7 @@ class Claimed(Struct, frozen=True):
 
 
 async def claim_unplaced(
-    env: Env,
-    caller: Caller,
-    method_id: str,
-    *,
-    dry_run: bool,
-    keep: Keep[Claimed] | None = None,
+    env: Env, caller: Caller, method_id: str, *, dry_run: bool, keep: Keep[Claimed] | None = None
 ) -> Claimed:
     """Set the number of the unplaced payments of the last 30 days on the number's own SIM and network.
 
@@ -278,9 +257,7 @@ async def claim_unplaced(
             )
         details = None
         if dry_run and caller.may(Scope.TRANSACTIONS_READ):
-            shown = payments.unplaced_first(
-                tx, sim.sim_key, method.provider, since, CLAIMABLE_SHOWN_MAX
-            )
+            shown = payments.unplaced_first(tx, sim.sim_key, method.provider, since, CLAIMABLE_SHOWN_MAX)
             details = [(currency, int(minor)) for currency, _, minor, *_ in found], shown
         first = min((row[3] for row in found), default=None)
         last = max((row[4] for row in found), default=None)

@@ -126,11 +126,7 @@ def _unused(reader: Reader, line: ReceivingSim, now: int) -> Iterable[LineChange
     sim, told = line.sim, line.sim.unused_since
     if not (line.used and line.recent):
         return
-    times = (
-        sim.first_seen_at,
-        sms_rhythms.last_message_at(reader, sim.sim_key),
-        texts.last_sent_at(reader, sim.seq),
-    )
+    times = (sim.first_seen_at, sms_rhythms.last_message_at(reader, sim.sim_key), texts.last_sent_at(reader, sim.seq))
     last = max(at for at in times if at is not None)
     if told is None and now - last >= IDLE_US:
         yield _change(line, "line.unused", {"days": (now - last) // DAY_US}, unused_since=last)
@@ -139,10 +135,7 @@ def _unused(reader: Reader, line: ReceivingSim, now: int) -> Iterable[LineChange
 
 
 def _change(
-    line: ReceivingSim,
-    event: str,
-    more: Mapping[str, Any] | None = None,
-    **columns: int | str | None,
+    line: ReceivingSim, event: str, more: Mapping[str, Any] | None = None, **columns: int | str | None
 ) -> LineChange:
     return LineChange(event, receiving.facts(line) | dict(more or {}), line.sim.seq, columns)
 
@@ -157,9 +150,7 @@ async def keep_signals(env: Env) -> None:
         return
     now = times.wall_us
     if not history.restored:
-        history.restore(
-            await env.store.read(lambda reader: devices.signals_since(reader, now - SPAN_US, now))
-        )
+        history.restore(await env.store.read(lambda reader: devices.signals_since(reader, now - SPAN_US, now)))
     if ended := history.ended(now):
         await env.store.write(lambda tx: devices.put_signals(tx, ended, now - SPAN_US))
         history.stored_until = now - now % HOUR_US
@@ -216,11 +207,7 @@ async def watch_silence(env: Env) -> tuple[SilenceChange, ...]:
             if turn.silence is not None:
                 facts["usually"] = round(turn.silence.expected)
             journal.add(
-                tx,
-                type="sim.heard_again" if turn.silence is None else "sim.silent",
-                mode=Mode.LIVE,
-                at=now,
-                data=facts,
+                tx, type="sim.heard_again" if turn.silence is None else "sim.silent", mode=Mode.LIVE, at=now, data=facts
             )
 
     await env.store.write(job)

@@ -51,8 +51,7 @@ async def smscs_of(env: Env, device_id: str, slot_index: int) -> SimSmscs:
     def job(reader: Reader) -> SimSmscs:
         sim = _sim(reader, device_id, slot_index)
         shipped = [
-            KnownSmsc(smsc, SmscSource.SHIPPED, None, sim.first_seen_at)
-            for smsc in SHIPPED.get(sim.network or "", ())
+            KnownSmsc(smsc, SmscSource.SHIPPED, None, sim.first_seen_at) for smsc in SHIPPED.get(sim.network or "", ())
         ]
         found = balances.smscs(reader, sim.sim_key)
         begun = balances.has_chain(reader, sim.sim_key)
@@ -69,9 +68,7 @@ def expected(reader: Reader, sim: Sim, now: int) -> TestPayment | None:
     return TestPayment(found[0], provider.currency, found[1])
 
 
-async def trust_message(
-    env: Env, caller: Caller, device_id: str, slot_index: int, message_id: str
-) -> int:
+async def trust_message(env: Env, caller: Caller, device_id: str, slot_index: int, message_id: str) -> int:
     """Accept a held message of a SIM: its SMSC becomes home if its balance joins, and its row is accepted.
 
     Returns:
@@ -115,9 +112,7 @@ async def trust_message(
     return await env.store.write(job)
 
 
-async def expect_test_payment(
-    env: Env, caller: Caller, device_id: str, slot_index: int
-) -> TestPayment:
+async def expect_test_payment(env: Env, caller: Caller, device_id: str, slot_index: int) -> TestPayment:
     """Expect a payment of an odd amount from the owner; its receipt proves the SMSC and the balance of the SIM.
 
     The amount is drawn at random, so that an attacker cannot send a forged receipt of it first.
@@ -137,9 +132,7 @@ async def expect_test_payment(
             raise Refusal(ErrorCode.NETWORK_MISMATCH)
         balances.expect_test_payment(tx, sim.sim_key, amount, now + TEST_PAYMENT_US)
         data = {"device_id": device_id, "slot_index": slot_index}
-        journal.add(
-            tx, type="sim.test_payment", mode=Mode.LIVE, at=now, actor=caller.name, data=data
-        )
+        journal.add(tx, type="sim.test_payment", mode=Mode.LIVE, at=now, actor=caller.name, data=data)
         return TestPayment(amount, provider.currency, now + TEST_PAYMENT_US)
 
     return await env.store.write(job)

@@ -127,9 +127,7 @@ async def source_password(env: Env, name: str) -> str | None:
     Raises:
         SecretsLocked: The master key is not available now.
     """
-    sealed = await env.store.read(
-        lambda reader: passwords.sealed_secret(reader, sources.password_row(name))
-    )
+    sealed = await env.store.read(lambda reader: passwords.sealed_secret(reader, sources.password_row(name)))
     if sealed is None:
         return None
     return (await asyncio.to_thread(env.vault.unseal, sealed, PAGE_PURPOSE)).decode()

@@ -17,13 +17,7 @@ from parsers.providers import PROVIDERS
 
 
 async def say_balance(
-    env: Env,
-    caller: Caller,
-    method_id: str,
-    balance: str,
-    *,
-    seen: Seen | None = None,
-    answer: Question | None = None,
+    env: Env, caller: Caller, method_id: str, balance: str, *, seen: Seen | None = None, answer: Question | None = None
 ) -> tuple[Proof, str]:
     """Let the balance that the wallet shows settle what its messages leave open; the currency is returned too.
 

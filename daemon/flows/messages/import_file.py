@@ -87,13 +87,7 @@ _Job = Callable[[Tx, Sequence[FileMessage]], Sequence[ImportedEntry]]
 
 
 async def import_messages(
-    env: Env,
-    caller: Caller,
-    line: str,
-    entries: Sequence[FileMessage],
-    *,
-    dry_run: bool,
-    pasted: bool = False,
+    env: Env, caller: Caller, line: str, entries: Sequence[FileMessage], *, dry_run: bool, pasted: bool = False
 ) -> Sequence[ImportedEntry]:
     """Import one batch and return the result for each entry.
 
@@ -108,9 +102,7 @@ async def import_messages(
 
     def job(tx: Tx, some: Sequence[FileMessage]) -> Sequence[ImportedEntry]:
         context = _context(env, tx, line, times, pasted=pasted)
-        taken = _take_all(
-            context, [_from_network(context, one) for one in some] if pasted else some
-        )
+        taken = _take_all(context, [_from_network(context, one) for one in some] if pasted else some)
         if dry_run:
             raise _Undone(taken)
         fates = Counter(str(one.fate) for one in taken)
@@ -133,9 +125,7 @@ async def import_messages(
         return await _one_by_one(env, entries, job)
 
 
-async def _one_by_one(
-    env: Env, entries: Sequence[FileMessage], job: _Job
-) -> Sequence[ImportedEntry]:
+async def _one_by_one(env: Env, entries: Sequence[FileMessage], job: _Job) -> Sequence[ImportedEntry]:
     """Import each entry alone: one that causes an internal error must not stop the others."""
     found: list[ImportedEntry] = []
     for entry in entries:
@@ -148,11 +138,7 @@ async def _one_by_one(
         except _Undone as undone:
             found += undone.taken
         except internal_errors(env) as fault:
-            found.append(
-                ImportedEntry(
-                    ImportResult.UNREADABLE, why=f"an error in momo: {type(fault).__name__}"
-                )
-            )
+            found.append(ImportedEntry(ImportResult.UNREADABLE, why=f"an error in momo: {type(fault).__name__}"))
     return found
 
 
@@ -223,10 +209,5 @@ def _pdus(entry: FileMessage) -> tuple[str, ...]:
     reference = int.from_bytes(hashlib.sha256(content.encode()).digest()[:2], "big")
     smsc = None if entry.smsc is None else read_phone(entry.smsc)
     return encode_deliver(
-        entry.sender,
-        entry.text,
-        from_us(at * SECOND_US).astimezone(UTC),
-        smsc=smsc,
-        reference=reference,
-        width=16,
+        entry.sender, entry.text, from_us(at * SECOND_US).astimezone(UTC), smsc=smsc, reference=reference, width=16
     )

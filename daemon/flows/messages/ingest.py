@@ -25,11 +25,7 @@ from daemon.core.upkeep.clock_check import Times
 from daemon.env import Env
 from daemon.steps.context import Context, internal_errors
 from daemon.steps.intake import Ingested, take_in
-from daemon.steps.process_message import (
-    process_message,
-    read_message,
-    reload_joined,
-)
+from daemon.steps.process_message import process_message, read_message, reload_joined
 from daemon.steps.store_parts import missing
 from daemon.store import journal
 from daemon.store.engine import Reader, Tx
@@ -44,10 +40,7 @@ _STATUS_REPORT: Final = 2
 
 
 async def ingest(
-    env: Env,
-    source: Source,
-    parts: Sequence[ReadPart],
-    also: Callable[[Tx, Ingested], None] | None = None,
+    env: Env, source: Source, parts: Sequence[ReadPart], also: Callable[[Tx, Ingested], None] | None = None
 ) -> Ingested:
     """Store parts durably and process the messages that they complete.
 
@@ -189,9 +182,7 @@ def _reparsed(rows: Sequence[Message], read: Sequence[dict[str, Any] | None]) ->
     return Reparsed(len(rows), found, rows[-1].seq if len(rows) == BATCH else None)
 
 
-def _again(
-    env: Env, tx: Tx, row: Message, times: Times, wanted: ReparseSelection
-) -> dict[str, Any] | None:
+def _again(env: Env, tx: Tx, row: Message, times: Times, wanted: ReparseSelection) -> dict[str, Any] | None:
     context = Context.for_message(env, tx, row, times)
     whole = reload_joined(context, row)
     if whole is None:
@@ -234,15 +225,7 @@ async def recover(env: Env) -> Recovered:
     done = Recovered()
     intakes = groupby(
         lacking,
-        lambda one: (
-            one.received_at,
-            one.sim_key,
-            one.device_id,
-            one.slot_index,
-            one.source,
-            one.level,
-            one.history,
-        ),
+        lambda one: (one.received_at, one.sim_key, one.device_id, one.slot_index, one.source, one.level, one.history),
     )
     batches = [list(intake) for _, intake in intakes]
     for place, batch in enumerate(batches, 1):
@@ -263,10 +246,7 @@ async def recover(env: Env) -> Recovered:
             network=first.network, since=first.since, name=first.source,
             level=TrustLevel(first.level), history=first.history,
         )  # fmt: skip
-        parts = [
-            ReadPart(one.storage, one.slot, one.tpdu_length, one.pdu, one.synthesised)
-            for one in batch
-        ]
+        parts = [ReadPart(one.storage, one.slot, one.tpdu_length, one.pdu, one.synthesised) for one in batch]
         await take_in(env, source, parts, _as_of(env, first.received_at), also, recovered=True)
     message_journal.searched()
     return done
@@ -275,9 +255,5 @@ async def recover(env: Env) -> Recovered:
 def _as_of(env: Env, received_at: int) -> Times:
     """Return the times of an intake that was interrupted then."""
     now = env.times()
-    at = min(
-        received_at, now.wall_us
-    )  # a clock that was ahead then must not date a payment in the future
-    return replace(
-        now, wall_us=at, lower_bound_us=min(at, now.lower_bound_us), best_us=min(at, now.best_us)
-    )
+    at = min(received_at, now.wall_us)  # a clock that was ahead then must not date a payment in the future
+    return replace(now, wall_us=at, lower_bound_us=min(at, now.lower_bound_us), best_us=min(at, now.best_us))

@@ -30,9 +30,7 @@ async def report_missing_parts(env: Env) -> int:
     """Journal `message.incomplete` for messages that have been missing parts for a day; return their number."""
     now = env.clock.now_us()
     before = now - PARTS_MISSING_US
-    if not await env.store.read(
-        lambda reader: messages.incomplete_without_notice(reader, before, 1)
-    ):
+    if not await env.store.read(lambda reader: messages.incomplete_without_notice(reader, before, 1)):
         return 0  # the usual case, without a write transaction
 
     def job(tx: Tx) -> int:
@@ -134,7 +132,5 @@ async def confirm_wording(env: Env, caller: Caller, message_id: str, *, undo: bo
     done = await env.store.write(job)
     after: int | None = None if undo else 0
     while after is not None:
-        after = await env.store.write(
-            partial(rejudge_held, env=env, row=done, times=times, after=after)
-        )
+        after = await env.store.write(partial(rejudge_held, env=env, row=done, times=times, after=after))
     return done

@@ -39,9 +39,7 @@ async def assemble_parts(env: Env, tell: Tell = _raise) -> int:
     """
     times = env.times()
     now = times.wall_us
-    if not await env.store.read(
-        lambda reader: messages.due_for_assembly(reader, now, ASSEMBLE_AFTER_US, 1)
-    ):
+    if not await env.store.read(lambda reader: messages.due_for_assembly(reader, now, ASSEMBLE_AFTER_US, 1)):
         return 0  # the usual case, without a write transaction
 
     def job(tx: Tx) -> int:

@@ -45,9 +45,7 @@ class SimulateRequest(Struct, frozen=True):
     """A payment of the sandbox: from its parts, or the text of its SMS. The code of `reference` is the typed one by default."""
 
     provider: Annotated[
-        str,
-        sample("momo_mtn", "the mobile-money service"),
-        marked(read="provider", words=sandbox.PROVIDERS),
+        str, sample("momo_mtn", "the mobile-money service"), marked(read="provider", words=sandbox.PROVIDERS)
     ] = sandbox.PROVIDERS[0]
     text: (
         Annotated[
@@ -61,27 +59,16 @@ class SimulateRequest(Struct, frozen=True):
     reference: (
         Annotated[
             str,
-            sample(
-                "svc_trx_0192f0c17d2a7c3e9a543f2b8c1d4e5f",
-                "the transaction to pay: its reference or payment code",
-            ),
+            sample("svc_trx_0192f0c17d2a7c3e9a543f2b8c1d4e5f", "the transaction to pay: its reference or payment code"),
         ]
         | None
     ) = None
     amount_minor: (
-        Annotated[
-            int,
-            sample("25.00", "the amount to pay; default: the amount of `reference`"),
-            marked(read="amount"),
-        ]
+        Annotated[int, sample("25.00", "the amount to pay; default: the amount of `reference`"), marked(read="amount")]
         | None
     ) = field(name="amount", default=None)
-    payer_name: Annotated[
-        str, sample("Ama Mensah", "the payer's name", max_length=NAME_CHARACTERS_MAX)
-    ] = sandbox.PAYER
-    payer_phone: (
-        Annotated[str, sample("0241234567", "the payer's number"), marked(read="phone")] | None
-    ) = None
+    payer_name: Annotated[str, sample("Ama Mensah", "the payer's name", max_length=NAME_CHARACTERS_MAX)] = sandbox.PAYER
+    payer_phone: Annotated[str, sample("0241234567", "the payer's number"), marked(read="phone")] | None = None
     reference_text: (
         Annotated[
             str,
@@ -96,11 +83,7 @@ class SimulateRequest(Struct, frozen=True):
     transaction_id: (
         Annotated[
             str,
-            sample(
-                "0012345678",
-                "the network's transaction ID; default: a new one",
-                max_length=TYPED_CHARACTERS_MAX,
-            ),
+            sample("0012345678", "the network's transaction ID; default: a new one", max_length=TYPED_CHARACTERS_MAX),
         ]
         | None
     ) = None
@@ -127,9 +110,7 @@ class SimulateRequest(Struct, frozen=True):
     ) = None
 
     @staticmethod
-    def check(
-        given: Mapping[str, Any], body: Mapping[str, Any], fail: Callable[[str, str, str], Any]
-    ) -> None:
+    def check(given: Mapping[str, Any], body: Mapping[str, Any], fail: Callable[[str, str, str], Any]) -> None:
         """Refuse a payment without an amount."""
         if not {"text", "reference"} & given.keys() and body.get("amount") is None:
             fail("amount", "required", "this field is required")
@@ -206,9 +187,7 @@ async def simulate_sms(env: Env, request: SimulateRequest) -> SimulatedSms:
 async def received_message_id(env: Env, source: Source, pdu: str) -> str | None:
     """Return the id of the message that a part started or completed; None if the part was a repetition."""
     sha256 = digest(pdu)
-    return await env.store.read(
-        lambda reader: messages.message_of_part(reader, source.sim_key, sha256)
-    )
+    return await env.store.read(lambda reader: messages.message_of_part(reader, source.sim_key, sha256))
 
 
 def _find(tx: Tx, env: Env, request: SimulateRequest, now: int) -> Transaction:
@@ -216,9 +195,7 @@ def _find(tx: Tx, env: Env, request: SimulateRequest, now: int) -> Transaction:
     assert request.reference is not None
     found = transactions.by_reference(tx, request.reference)
     if found is None or found.mode is not Mode.TEST or found.origin != "request":
-        raise Refusal(
-            ErrorCode.TRANSACTION_NOT_FOUND, "There is no such transaction in the sandbox."
-        )
+        raise Refusal(ErrorCode.TRANSACTION_NOT_FOUND, "There is no such transaction in the sandbox.")
     if request.late and transaction_json.status_at(found, now) is TransactionStatus.PENDING:
         # A receipt contains whole seconds, sometimes from just before it is sent.
         expired = transactions.expire_now(tx, found.id, now - EXPIRED_BEFORE_US)
@@ -237,9 +214,7 @@ async def _telco_id(env: Env, provider: str) -> str:
 
 
 async def _has_payment(env: Env, telco_id: str) -> bool:
-    return bool(
-        await env.store.read(lambda reader: payments.with_telco_id(reader, Mode.TEST, telco_id))
-    )
+    return bool(await env.store.read(lambda reader: payments.with_telco_id(reader, Mode.TEST, telco_id)))
 
 
 def _amount(request: SimulateRequest, transaction: Transaction | None) -> int:

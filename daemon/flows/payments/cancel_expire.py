@@ -39,12 +39,7 @@ class Cancelled(Struct, frozen=True):
 
 
 async def cancel(
-    env: Env,
-    caller: Caller,
-    reference: str,
-    *,
-    reason: str | None = None,
-    keep: Keep[Cancelled] | None = None,
+    env: Env, caller: Caller, reference: str, *, reason: str | None = None, keep: Keep[Cancelled] | None = None
 ) -> Cancelled:
     """Cancel a transaction that is PENDING or EXPIRED; one that is already cancelled is left unchanged.
 
@@ -122,11 +117,7 @@ async def drop_suggestions(env: Env) -> int:
 def _lapsed(reader: Reader, now: int, after: int) -> tuple[list[Review], list[Review]]:
     """Return the next reviews that no new transaction can answer, and those of them that no existing one can answer."""
     found = reviews.open_of_reason(
-        reader,
-        ReviewReason.NEAR_MISS,
-        created_before=now - TRANSACTION_AFTER_US,
-        after=after,
-        limit=BATCH,
+        reader, ReviewReason.NEAR_MISS, created_before=now - TRANSACTION_AFTER_US, after=after, limit=BATCH
     )
     return found, [review for review in found if _is_idle(reader, review, now)]
 
@@ -144,9 +135,7 @@ def _close(tx: Tx, idle: list[Review], now: int) -> int:
     closed = 0
     for review in idle:
         # A new transaction or an operator's decision may have come since it was read.
-        if _is_idle(tx, review, now) and reviews.close(
-            tx, review.id, "superseded", by="momo", now=now
-        ):
+        if _is_idle(tx, review, now) and reviews.close(tx, review.id, "superseded", by="momo", now=now):
             closed += 1
             holder = transactions.paid_by(tx, review.payment_id or "")
             journal.add(

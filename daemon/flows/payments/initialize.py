@@ -84,10 +84,7 @@ async def initialize(
     def create(tx: Tx) -> Initialized:
         env.refuse_if_damaged()
         if env.disk.room is SpaceStep.FULL:
-            raise Unavailable(
-                Text("unavailable.reserved"),
-                60,
-            )
+            raise Unavailable(Text("unavailable.reserved"), 60)
         if not env.place.takes_orders:
             raise Refusal(ErrorCode.HUB_DECIDES)
         mode = caller.mode or Mode.LIVE
@@ -111,10 +108,7 @@ async def initialize(
             )
             if isinstance(decision, matching.Verify):
                 how = settle.Settlement(
-                    decision.verdict,
-                    decision.matched_by,
-                    decision.late,
-                    payer_known_by=decision.payer_known_by,
+                    decision.verdict, decision.matched_by, decision.late, payer_known_by=decision.payer_known_by
                 )
                 settle.verify(tx, env.outbox, transaction, waiting, how, now)
         else:
@@ -125,9 +119,7 @@ async def initialize(
     return await env.store.write(job)
 
 
-def _add(
-    tx: Tx, env: Env, caller: Caller, request: InitializeRequest, mode: Mode, times: Times
-) -> Transaction:
+def _add(tx: Tx, env: Env, caller: Caller, request: InitializeRequest, mode: Mode, times: Times) -> Transaction:
     now = times.wall_us
     entropy = env.entropy
     transaction_id = ids.time_ordered(env.new_id(), now)
@@ -196,9 +188,7 @@ def _draw_code(env: Env) -> str:
     return svc_code.make_code(env.entropy.below, env.place.code_first)
 
 
-def _payment_expected(
-    tx: Tx, env: Env, mode: Mode, request: InitializeRequest, times: Times
-) -> Payment | None:
+def _payment_expected(tx: Tx, env: Env, mode: Mode, request: InitializeRequest, times: Times) -> Payment | None:
     """Return an unused payment that already has the network ID that this transaction names in advance.
 
     Raises:
@@ -240,11 +230,7 @@ def _payment_expected(
 
 
 def _not_receiving(
-    tx: Tx,
-    caller: Caller,
-    methods: Sequence[PaymentMethod],
-    phones: Sequence[ModemHealth],
-    now: int,
+    tx: Tx, caller: Caller, methods: Sequence[PaymentMethod], phones: Sequence[ModemHealth], now: int
 ) -> str | None:
     """Return the warning that the payment will not be seen, None if it will."""
     if caller.mode is Mode.TEST:

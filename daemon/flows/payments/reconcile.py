@@ -41,7 +41,9 @@ _COMMITS: Final = (ErrorCode.NO_MATCHING_TRANSACTION, ErrorCode.BRANCH_ASKED)
 
 ID_DIGITS_MAX: Final = 18
 """The most digits that an ID of a network has, with its leading zeros."""
-NO_FORM: Final = "does not have the form of any network's transaction ID: copy the whole ID from the customer's message, as text"
+NO_FORM: Final = (
+    "does not have the form of any network's transaction ID: copy the whole ID from the customer's message, as text"
+)
 
 
 class UnprovedSource(StrEnum):
@@ -84,11 +86,7 @@ class Reconciled(Struct, frozen=True):
 
 
 async def needs_password(
-    env: Env,
-    caller: Caller,
-    reference: str,
-    request: ReconcileRequest,
-    idempotency: Idempotency | None,
+    env: Env, caller: Caller, reference: str, request: ReconcileRequest, idempotency: Idempotency | None
 ) -> tuple[UnprovedSource, Payment] | None:
     """Return why reconciling needs the account password, and the payment.
 
@@ -113,12 +111,7 @@ async def needs_password(
 
 
 async def reconcile(
-    env: Env,
-    caller: Caller,
-    reference: str,
-    request: ReconcileRequest,
-    *,
-    keep: Keep[Reconciled] | None = None,
+    env: Env, caller: Caller, reference: str, request: ReconcileRequest, *, keep: Keep[Reconciled] | None = None
 ) -> Reconciled:
     """Match a payment to a transaction by its network ID.
 
@@ -166,9 +159,7 @@ async def reconcile(
             claimed_minor=request.amount_minor,
             notes=request.notes,
         )
-        verified, verdict = settle.verify_by_operator(
-            tx, env.outbox, transaction, payment, decision, now
-        )
+        verified, verdict = settle.verify_by_operator(tx, env.outbox, transaction, payment, decision, now)
         return Reconciled(decision.reconciliation_id, verified, payment, verdict)
 
     result = await env.store.write(job)
@@ -177,15 +168,11 @@ async def reconcile(
     return result
 
 
-def _found(
-    reader: Reader, transaction: Transaction, request: ReconcileRequest
-) -> tuple[list[Payment], list[Payment]]:
+def _found(reader: Reader, transaction: Transaction, request: ReconcileRequest) -> tuple[list[Payment], list[Payment]]:
     """Return the payments with the ID, and those of them that may pay: not reversed, and no history beside a live one."""
     found = [
         payment
-        for payment in payments.with_telco_id(
-            reader, transaction.mode, normalize_telco_id(request.transaction_id)
-        )
+        for payment in payments.with_telco_id(reader, transaction.mode, normalize_telco_id(request.transaction_id))
         if payment.currency == transaction.currency and request.provider in (None, payment.provider)
     ]
     usable = [payment for payment in found if payment.reversed_at is None]
@@ -193,9 +180,7 @@ def _found(
     return found, live or usable
 
 
-def _payment(
-    tx: Tx, env: Env, transaction: Transaction, request: ReconcileRequest, now: int
-) -> Payment:
+def _payment(tx: Tx, env: Env, transaction: Transaction, request: ReconcileRequest, now: int) -> Payment:
     """Return the only unused payment with the ID. An ID in a form that no network uses is no guess, so it is not counted."""
     telco_id = normalize_telco_id(request.transaction_id)
     found, usable = _found(tx, transaction, request)
@@ -228,9 +213,7 @@ def _other_zeros(tx: Tx, transaction: Transaction, request: ReconcileRequest) ->
         payment
         for length in range(len(number), ID_DIGITS_MAX + 1)
         if length != len(telco_id)
-        for payment in _found(
-            tx, transaction, replace(request, transaction_id=number.zfill(length))
-        )[1]
+        for payment in _found(tx, transaction, replace(request, transaction_id=number.zfill(length)))[1]
         if payment.standing != "used"
     ]
     return near[0].telco_id_as_read if len(near) == 1 else None

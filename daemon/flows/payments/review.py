@@ -21,11 +21,7 @@ from daemon.env import Env
 from daemon.steps import confirmed_wordings, hand_up, settle, take_back
 from daemon.steps.approve import ApprovedPayment, learn_from_approval, payment_to_approve
 from daemon.steps.context import Context
-from daemon.steps.judge import (
-    accept_reversal,
-    apply_decision,
-    release_waiting,
-)
+from daemon.steps.judge import accept_reversal, apply_decision, release_waiting
 from daemon.steps.process_message import process_message
 from daemon.steps.rejudge import rejudge_held
 from daemon.steps.settle import belongs_to_branch
@@ -61,9 +57,7 @@ class Approval(Struct, frozen=True):
     confirmed: bool = False
 
 
-async def needs_password(
-    env: Env, caller: Caller, review_id: str, claim: Idempotency | None
-) -> bool:
+async def needs_password(env: Env, caller: Caller, review_id: str, claim: Idempotency | None) -> bool:
     """Return whether approving needs the account password; not if the review was decided or the call answered before."""
 
     def look(reader: Reader) -> bool:
@@ -87,12 +81,7 @@ def _needs_confirmed(caller: Caller, reason: str, approval: Approval) -> None:
 
 
 async def approve(
-    env: Env,
-    caller: Caller,
-    review_id: str,
-    approval: Approval,
-    *,
-    keep: Keep["Decided"] | None = None,
+    env: Env, caller: Caller, review_id: str, approval: Approval, *, keep: Keep["Decided"] | None = None
 ) -> "Decided":
     """Approve a review: the payment pays the named transaction, else the one it was held for, else none.
 
@@ -134,9 +123,7 @@ async def approve(
             approved = ApprovedPayment(review, transaction, payment, caller.name, now)
             learn_from_approval(tx, env, approved)
             reconciliation_id = ids.reconciliation_id(env.entropy.bytes(16))
-            decision = settle.OperatorDecision(
-                reconciliation_id, approved.by, "review", notes=approval.notes
-            )
+            decision = settle.OperatorDecision(reconciliation_id, approved.by, "review", notes=approval.notes)
             outcome = settle.verify_by_operator(
                 tx, env.outbox, approved.transaction, approved.payment, decision, approved.at
             )[0]
@@ -148,9 +135,7 @@ async def approve(
     for wording in confirmed:
         after: int | None = 0
         while after is not None:
-            after = await env.store.write(
-                partial(rejudge_held, env=env, row=wording, times=times, after=after)
-            )
+            after = await env.store.write(partial(rejudge_held, env=env, row=wording, times=times, after=after))
     return answer
 
 
@@ -201,9 +186,7 @@ def _what_to_ask(tx: Tx, caller: Caller, review: Review, approval: Approval) -> 
     return {"action": "approve"} | {name: text for name, text in given.items() if text}
 
 
-def _by_branch(
-    tx: Tx, env: Env, caller: Caller, review: Review, body: dict[str, str]
-) -> "Decided | Refusal":
+def _by_branch(tx: Tx, env: Env, caller: Caller, review: Review, body: dict[str, str]) -> "Decided | Refusal":
     """Ask the branch to decide its review, and return its decision once it has; the question is committed with a refusal."""
     assert review.branch_id is not None, "it is a copy"
     now = env.clock.now_us()
@@ -246,9 +229,7 @@ def _outcome_of(command: BranchCommand | None) -> tuple[bool, str]:
     return done, "" if done else str(outcome.get("message") or outcome.get("why"))[:200]
 
 
-async def approve_later(
-    env: Env, caller: Caller, review_id: str, approval: Approval, user: User, wait_us: int
-) -> None:
+async def approve_later(env: Env, caller: Caller, review_id: str, approval: Approval, user: User, wait_us: int) -> None:
     """Let an approval of a user of the dashboard wait, so that it can be undone; nothing changes until it is carried out.
 
     Raises:
@@ -364,9 +345,7 @@ async def reject(
     return _raised(await env.store.write(job))
 
 
-async def undo(
-    env: Env, caller: Caller, review_id: str, *, keep: Keep["Decided"] | None = None
-) -> "Decided":
+async def undo(env: Env, caller: Caller, review_id: str, *, keep: Keep["Decided"] | None = None) -> "Decided":
     """Take back the decision on a review, at most 72 hours old (`daemon.steps.take_back`).
 
     Raises:
@@ -390,9 +369,7 @@ async def undo(
         if review.state == "approved":
             after, free = take_back.take_back_approval(tx, env, review, times, actor=caller.name)
             return _decided(tx, review.id, after, free, 0, now=now)
-        paid, payment, settled = take_back.take_back_rejection(
-            tx, env, review, times, actor=caller.name
-        )
+        paid, payment, settled = take_back.take_back_rejection(tx, env, review, times, actor=caller.name)
         return _decided(tx, review.id, paid, payment, settled, now=now)
 
     return await env.store.write(lambda tx: idempotency.kept(tx, keep, now, lambda: decide(tx)))
@@ -440,9 +417,7 @@ def _pair_again(held: _Held, caller: Caller) -> None:
         messages.keep_received_at(tx, beside.id, beside.received_at)
 
 
-def _confirmed_wording(
-    tx: Tx, env: Env, review: Review, held: _Held | None, by: str, now: int
-) -> Iterable[Confirmed]:
+def _confirmed_wording(tx: Tx, env: Env, review: Review, held: _Held | None, by: str, now: int) -> Iterable[Confirmed]:
     """Confirm the unverified wording of an approved message, if it has one; its approval needed the password.
 
     A first sender is not confirmed: whoever sent the approved message would be the network's sender from then on.
@@ -491,11 +466,7 @@ def _keep(tx: Tx, env: Env, payment: Payment, *, rejected: bool, now: int) -> Tr
     payments.set_standing(tx, payment.id, "open")
     messages.mark_paid(tx, payment.message_id)
     return settle.add_holder(
-        tx,
-        env.outbox,
-        payment,
-        settle.Holding(rejected=rejected, matched_by="none" if rejected else "review"),
-        now,
+        tx, env.outbox, payment, settle.Holding(rejected=rejected, matched_by="none" if rejected else "review"), now
     )
 
 
@@ -538,13 +509,7 @@ class Decided(Struct, frozen=True):
 
 
 def _decided(
-    tx: Tx,
-    review_id: str,
-    transaction: Transaction | None,
-    payment: Payment | None,
-    settled: int,
-    *,
-    now: int,
+    tx: Tx, review_id: str, transaction: Transaction | None, payment: Payment | None, settled: int, *, now: int
 ) -> Decided:
     """Return the review and the transaction after the decision."""
     seen = reviews.evidence_of(tx, review_id, None, now)

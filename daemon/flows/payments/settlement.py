@@ -69,12 +69,7 @@ def may_settle_by_hand(env: Env, caller: Caller) -> bool:
 
 
 async def settle(
-    env: Env,
-    caller: Caller,
-    reference: str,
-    request: SettlementRequest,
-    *,
-    keep: Keep[Settled] | None = None,
+    env: Env, caller: Caller, reference: str, request: SettlementRequest, *, keep: Keep[Settled] | None = None
 ) -> Settled:
     """Settle a transaction.
 
@@ -101,9 +96,7 @@ async def settle(
             rest = _rest(tx, order, request.payment)
             holder = _use(tx, env, order, rest, actor=caller.name, now=now)
             facts |= {"amount_minor": rest.amount_minor, "holder": holder.id}
-        settled = transactions.settle(
-            tx, order.id, settlement=json.dumps(facts), by=caller.name, now=now
-        )
+        settled = transactions.settle(tx, order.id, settlement=json.dumps(facts), by=caller.name, now=now)
         assert settled is not None, "it was read in this database transaction"
         journal.add(
             tx,
@@ -113,11 +106,7 @@ async def settle(
             actor=caller.name,
             transaction_id=order.id,
             payment_id=None if request.payment is None else rest.id,
-            data={
-                "kind": request.kind,
-                "amount_minor": facts["amount_minor"],
-                "currency": order.currency,
-            },
+            data={"kind": request.kind, "amount_minor": facts["amount_minor"], "currency": order.currency},
         )
         env.outbox.update(tx, settled, paid, now, before=(order, paid))
         return _done(tx, settled, paid, now)
@@ -141,11 +130,7 @@ async def take_back(env: Env, caller: Caller, reference: str) -> Settled:
         env.refuse_if_damaged()
         order = steps.own_transaction(tx, caller, reference)
         if order.settled_at is None:
-            raise Refusal(
-                ErrorCode.NOT_SETTLEABLE,
-                "This transaction is not settled.",
-                transaction_status=order.status,
-            )
+            raise Refusal(ErrorCode.NOT_SETTLEABLE, "This transaction is not settled.", transaction_status=order.status)
         holder = transactions.settling(tx, order.id)
         after, paid = steps.unsettle(tx, env.outbox, order, actor=caller.name, now=now)
         if holder is not None:
@@ -165,23 +150,13 @@ def _done(tx: Tx, order: Transaction, paid: Payment, now: int) -> Settled:
 def _fits(order: Transaction, request: SettlementRequest) -> None:
     if order.settled_at is not None:
         raise Refusal(
-            ErrorCode.ALREADY_SETTLED,
-            settled_at=timestamp_or_none(order.settled_at),
-            settled_by=order.settled_by,
+            ErrorCode.ALREADY_SETTLED, settled_at=timestamp_or_none(order.settled_at), settled_by=order.settled_by
         )
-    if (
-        order.origin == "open"
-        or order.status not in _FITS.values()
-        or order.reversed_at is not None
-    ):
+    if order.origin == "open" or order.status not in _FITS.values() or order.reversed_at is not None:
         why = None if order.reversed_at is None else "The payment of this transaction was reversed."
         raise Refusal(ErrorCode.NOT_SETTLEABLE, why, transaction_status=order.status)
     if _FITS[request.kind] is not order.status:
-        key = (
-            "field.settle.short"
-            if order.status is TransactionStatus.PARTIAL
-            else "field.settle.over"
-        )
+        key = "field.settle.short" if order.status is TransactionStatus.PARTIAL else "field.settle.over"
         raise invalid([FieldError("kind", "invalid", Text(key))])
     if request.payment is not None and request.kind is not SettlementKind.REST_RECEIVED:
         raise invalid([FieldError("payment", "invalid", Text("field.settle.payment"))])
@@ -198,23 +173,18 @@ def _rest(tx: Tx, order: Transaction, named: str) -> Payment:
     usable = [
         payment
         for payment in found
-        if payment.currency == order.currency
-        and payment.reversed_at is None
-        and payment.decided_here
+        if payment.currency == order.currency and payment.reversed_at is None and payment.decided_here
     ]
     unused = [payment for payment in usable if payment.standing != "used"]
     if not usable or any(
-        is_unconfirmed_history(tx, payment) or hand_up.is_unanswered(tx, payment)
-        for payment in unused
+        is_unconfirmed_history(tx, payment) or hand_up.is_unanswered(tx, payment) for payment in unused
     ):
         # A person with the password may reconcile an order with such a payment.
         raise Refusal(ErrorCode.NO_MATCHING_TRANSACTION)
     return steps.only_unused(tx, usable, order)
 
 
-def _use(
-    tx: Tx, env: Env, order: Transaction, rest: Payment, *, actor: str, now: int
-) -> Transaction:
+def _use(tx: Tx, env: Env, order: Transaction, rest: Payment, *, actor: str, now: int) -> Transaction:
     """Use a payment for a settlement and return its holder, which names the order; its reviews close.
 
     A payment that was rejected counts from now on: it is forwarded, as if it had never been.

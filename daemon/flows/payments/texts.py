@@ -98,8 +98,7 @@ async def lease(env: Env, sim_key: str) -> DueText:
                 pdus = encode_submit(
                     text.number,
                     text.body,
-                    text.seq
-                    % 256,  # the same at each try, because parts of an earlier try belong to the same SMS
+                    text.seq % 256,  # the same at each try, because parts of an earlier try belong to the same SMS
                     status_report=env.config.sms.reports,
                     validity=VALIDITY,
                 )

@@ -115,9 +115,7 @@ def _refuse_server(env: Env) -> None:
 
 async def _note(env: Env, caller: Caller, kind: str, name: str, now: int) -> None:
     data = {"backup": name}
-    await env.store.write(
-        lambda tx: journal.add(tx, type=kind, mode=Mode.LIVE, at=now, actor=caller.name, data=data)
-    )
+    await env.store.write(lambda tx: journal.add(tx, type=kind, mode=Mode.LIVE, at=now, actor=caller.name, data=data))
 
 
 def _copy_to_second_place(made: Path, folder: Path) -> dict[str, str | None]:
@@ -254,13 +252,7 @@ def _pruned(
 
 
 def restore(
-    places: Places,
-    name: str | None,
-    now: datetime,
-    *,
-    dry_run: bool,
-    to: str | None = None,
-    messages_to: str = "",
+    places: Places, name: str | None, now: datetime, *, dry_run: bool, to: str | None = None, messages_to: str = ""
 ) -> dict[str, Any]:
     """Replace the database with a backup; the old database is kept beside it.
 
@@ -276,13 +268,7 @@ def restore(
     """
     source = find(places, name)
     copy = backup.verify_copy(source)
-    result = {
-        "id": backup.id_of(source),
-        **_as_json(copy),
-        "dry_run": dry_run,
-        "kept": None,
-        "to": to,
-    }
+    result = {"id": backup.id_of(source), **_as_json(copy), "dry_run": dry_run, "kept": None, "to": to}
     if dry_run:
         return result
     if to is not None:
@@ -295,17 +281,10 @@ def restore(
     return {**result, **_put_back(places, source, copy, now, messages_to)}
 
 
-def _put_back(
-    places: Places, source: Path, copy: Copy, now: datetime, messages_to: str
-) -> dict[str, Any]:
+def _put_back(places: Places, source: Path, copy: Copy, now: datetime, messages_to: str) -> dict[str, Any]:
     database = Path(places.database)
     kept = database.with_name(f"{database.name}.before-{backup.stamp(now)}")
-    result: dict[str, Any] = {
-        "kept": None,
-        "payments_since": 0,
-        "webhooks_repeated": 0,
-        "access": None,
-    }
+    result: dict[str, Any] = {"kept": None, "payments_since": 0, "webhooks_repeated": 0, "access": None}
     lock = HomeLock(places.lock)
     database.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     lock.take()

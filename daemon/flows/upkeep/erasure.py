@@ -145,9 +145,7 @@ async def preview_forget(env: Env, number: str) -> Forgotten:
     late_since = env.times().lower_bound_us - LATE_WINDOW_US
     return await env.store.read(
         lambda reader: Forgotten(
-            payer_data.counts(reader, found),
-            payer_data.unfinished(reader, found, late_since),
-            payer_hash(env, number),
+            payer_data.counts(reader, found), payer_data.unfinished(reader, found, late_since), payer_hash(env, number)
         )
     )
 
@@ -172,9 +170,7 @@ async def forget(env: Env, caller: Caller, number: str) -> Forgotten:
         if any(counts.values()):
             payer_data.erase(tx, found)
             data = {"payer": done.mark, **counts}
-            journal.add(
-                tx, type="payer.forgotten", mode=Mode.LIVE, at=now, actor=caller.name, data=data
-            )
+            journal.add(tx, type="payer.forgotten", mode=Mode.LIVE, at=now, actor=caller.name, data=data)
         return done
 
     done = await env.store.write(job)

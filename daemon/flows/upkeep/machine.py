@@ -60,16 +60,12 @@ async def watch_clock(env: Env) -> str | None:
             retention.shorten_waits(tx, set_by, now)
         if set_by:
             idempotency.shift_ages(tx, set_by, now)
-        moved = sum(
-            retention.shift_times(tx, order.transaction_id, order.by_us) for order in misdated
-        )
+        moved = sum(retention.shift_times(tx, order.transaction_id, order.by_us) for order in misdated)
         if turned and doubt is not None:
             facts = {"why": doubt.why, "ahead_us": doubt.ahead_us}
             journal.add(tx, type="clock.suspect", mode=Mode.LIVE, at=now, data=facts)
         elif turned or moved:
-            journal.add(
-                tx, type="clock.right", mode=Mode.LIVE, at=now, data={"orders_moved": moved}
-            )
+            journal.add(tx, type="clock.right", mode=Mode.LIVE, at=now, data={"orders_moved": moved})
 
     if turned or misdated or set_by:
         await env.store.write(job)
@@ -143,10 +139,7 @@ def _adjust_reserve(folder: str, room: SpaceStep) -> None:
         return  # the shop works without its reserve too
 
 
-_STATES: Final = {
-    "db.damaged": DatabaseState.DAMAGED,
-    "db.findings": DatabaseState.FINDINGS,
-}
+_STATES: Final = {"db.damaged": DatabaseState.DAMAGED, "db.findings": DatabaseState.FINDINGS}
 """The notice of each result."""
 
 
@@ -183,11 +176,7 @@ async def watch_database(env: Env) -> DatabaseState | None:
     check = env.self_check
     if env.store.is_lost or (env.store.server and not env.store.is_open):
         return None  # there is no database to check
-    met_damage = (
-        env.store.is_damaged
-        and check.found is not DatabaseState.DAMAGED
-        and not check.waits_to_retry
-    )
+    met_damage = env.store.is_damaged and check.found is not DatabaseState.DAMAGED and not check.waits_to_retry
     if not check.is_due(env.clock.boottime()) and not met_damage:
         return None
     try:

@@ -95,13 +95,7 @@ def _read(reader: Reader, after: int) -> tuple[int, bool, list[Event]]:
     return cursor, len(types) == BATCH, events
 
 
-def _note(
-    tx: Tx,
-    env: Env,
-    event: Event,
-    channels: Sequence[str],
-    of_endpoint: Callable[[str], dict[str, Any]],
-) -> int:
+def _note(tx: Tx, env: Env, event: Event, channels: Sequence[str], of_endpoint: Callable[[str], dict[str, Any]]) -> int:
     facts = json.loads(event.data)
     if event.endpoint_id is not None and event.type in RULES:
         facts |= of_endpoint(event.endpoint_id)
@@ -120,9 +114,7 @@ def _note(
     else:
         fresh = notices.add_occurrence(tx, env.new_id(), notice, event.at)
     if fresh:
-        _queue(
-            tx, env, channels, _message(notice, sentences(env.config.notices.language), event.at)
-        )
+        _queue(tx, env, channels, _message(notice, sentences(env.config.notices.language), event.at))
     return int(fresh)
 
 
@@ -174,9 +166,7 @@ async def record_try(env: Env, send: Send, error: str | None) -> None:
     """Record the result of a try; `error` is None if the message was sent."""
     now = env.clock.now_us()
     again = None if error is None else retry_at(send.tries + 1, now)
-    await env.store.write(
-        lambda tx: notices.record_try(tx, send.id, due_at=again, error=error, now=now)
-    )
+    await env.store.write(lambda tx: notices.record_try(tx, send.id, due_at=again, error=error, now=now))
 
 
 class _Message(Struct, frozen=True):
@@ -307,9 +297,7 @@ async def store_smtp_password(env: Env, caller: Caller, password: str | None) ->
 
 async def has_smtp_password(env: Env) -> bool:
     """Return whether a password is stored."""
-    return (
-        await env.store.read(lambda reader: passwords.sealed_secret(reader, passwords.SMTP))
-    ) is not None
+    return (await env.store.read(lambda reader: passwords.sealed_secret(reader, passwords.SMTP))) is not None
 
 
 async def smtp_password(env: Env) -> str | None:

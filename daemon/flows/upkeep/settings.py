@@ -13,14 +13,7 @@ from daemon.core.json_values import Json
 from daemon.core.upkeep.notice_rules import SETTINGS_CAUSE
 from daemon.env import Env
 from daemon.runtime import config_file
-from daemon.runtime.config import (
-    LOGO_BYTES_MAX,
-    ChangedBy,
-    Config,
-    SettingRow,
-    logo_type,
-    merged,
-)
+from daemon.runtime.config import LOGO_BYTES_MAX, ChangedBy, Config, SettingRow, logo_type, merged
 from daemon.runtime.config_file import ConfigError, check_writers, load_config
 from daemon.runtime.files import open_own
 from daemon.store import journal
@@ -79,9 +72,7 @@ async def change(env: Env, caller: Caller, places: Places, key: str, value: str 
     data = {"key": key, "value": done["value"], "before": done["old"]}
 
     def job(tx: Tx) -> None:
-        journal.add(
-            tx, type="setting.changed", mode=Mode.LIVE, at=now, actor=caller.name, data=data
-        )
+        journal.add(tx, type="setting.changed", mode=Mode.LIVE, at=now, actor=caller.name, data=data)
 
     if done["changed"]:
         await env.store.write(job)
@@ -113,9 +104,7 @@ async def change_picture(env: Env, caller: Caller, places: Places, key: str, dat
     return await change(env, caller, places, key, str(path))
 
 
-async def take_over(
-    env: Env, places: Places, environ: Mapping[str, str], *, settle: bool = True
-) -> bool:
+async def take_over(env: Env, places: Places, environ: Mapping[str, str], *, settle: bool = True) -> bool:
     """Read the settings files, and use the changed settings that act at once; return whether the files have changed.
 
     Files that cannot be used change nothing but `env.settings`. With `settle`, a changed file counts once it stays the same
@@ -163,9 +152,7 @@ async def report_broken(env: Env) -> None:
     state, problem = env.settings, env.settings.problem
     if state.notified is None:
         # After a start: of a file that was mended while the daemon was off.
-        state.notified = await env.store.read(
-            lambda reader: notices.is_open(reader, SETTINGS_CAUSE)
-        )
+        state.notified = await env.store.read(lambda reader: notices.is_open(reader, SETTINGS_CAUSE))
     if bool(problem) == state.notified:
         return
     now = env.clock.now_us()

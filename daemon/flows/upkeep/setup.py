@@ -7,14 +7,7 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from daemon.core.access.callers import (
-    KEY_SCOPES,
-    Caller,
-    KeyKind,
-    Operation,
-    make_key,
-    require,
-)
+from daemon.core.access.callers import KEY_SCOPES, Caller, KeyKind, Operation, make_key, require
 from daemon.core.errors import FieldError, Refusal, invalid
 from daemon.core.ids import new_uuid
 from daemon.core.model import Shop
@@ -116,9 +109,7 @@ async def set_up(
             key_id = new_uuid(entropy.bytes(16))
             users.add_key(tx, users.new_key_row(key_id, KEY_NAME, key, KEY_SCOPES, now))
         if made.sealed is not None:
-            store_endpoints.add_secret(
-                tx, owner=store_endpoints.ACCOUNT, sealed=made.sealed, now=now
-            )
+            store_endpoints.add_secret(tx, owner=store_endpoints.ACCOUNT, sealed=made.sealed, now=now)
 
     if made.api_key is not None or made.webhook_secret is not None:
         await asyncio.to_thread(about_to_make)
@@ -139,15 +130,11 @@ def _look(reader: Reader, now: int) -> _Standing:
             for key in users.known_keys(reader)
             if key.name == KEY_NAME and key.last_used_at is None and key.revoked_at is None
         ),
-        sealed=next(
-            iter(store_endpoints.valid_secrets(reader, store_endpoints.ACCOUNT, now)), None
-        ),
+        sealed=next(iter(store_endpoints.valid_secrets(reader, store_endpoints.ACCOUNT, now)), None),
     )
 
 
-async def _make(
-    standing: _Standing, entropy: Entropy, vault: Vault, request: SetupRequest, now: int
-) -> _Made:
+async def _make(standing: _Standing, entropy: Entropy, vault: Vault, request: SetupRequest, now: int) -> _Made:
     made = _Made()
     if standing.shop is None:
         made.shop, made.owner = await _new_shop(request, entropy, now)
@@ -172,9 +159,7 @@ async def _make(
     return made
 
 
-async def _new_shop(
-    request: SetupRequest, entropy: Entropy, now: int
-) -> tuple[Shop, dict[str, Any]]:
+async def _new_shop(request: SetupRequest, entropy: Entropy, now: int) -> tuple[Shop, dict[str, Any]]:
     wrong = []
     name = (request.shop or (SHOP_NAME_FOR_NOW if request.in_browser else "")).strip()
     if (bad_name := shop_name_error(name)) is not None:

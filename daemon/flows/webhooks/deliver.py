@@ -16,13 +16,7 @@ from daemon.core.access.callers import Caller, Operation, is_loopback_address, r
 from daemon.core.limits import MINUTE_US
 from daemon.core.upkeep.clock_check import clock_wait_us, difference
 from daemon.core.webhooks import body as core_body
-from daemon.core.webhooks.delivery import (
-    AttemptOutcome,
-    AttemptResult,
-    Decision,
-    classify,
-    error_code,
-)
+from daemon.core.webhooks.delivery import AttemptOutcome, AttemptResult, Decision, classify, error_code
 from daemon.core.webhooks.diagnosis import explain
 from daemon.core.webhooks.endpoint import Endpoint
 from daemon.core.webhooks.signing import AttemptMetadata
@@ -49,11 +43,7 @@ class TurnResult(Struct, frozen=True):
 
 
 async def turn(
-    env: Env,
-    *,
-    ended: Sequence[EndedAttempt] = (),
-    unsent: Sequence[Leased] = (),
-    workers: Workers = NO_WORKERS,
+    env: Env, *, ended: Sequence[EndedAttempt] = (), unsent: Sequence[Leased] = (), workers: Workers = NO_WORKERS
 ) -> TurnResult:
     """Record the outcomes of attempts and lease the due deliveries, in one commit, because webhooks wait for it.
 
@@ -115,9 +105,7 @@ async def attempt(
     remote = urlsplit(leased.endpoint.url).scheme == "https" and host is not None
     wait_us = clock_wait_us(outcome.date_us, times, ended, remote=remote)
     said = (outcome.error_message, difference(outcome.date_us, times))
-    return replace(
-        outcome, clock_wait_us=wait_us, error_message="; ".join(filter(None, said)) or None
-    )
+    return replace(outcome, clock_wait_us=wait_us, error_message="; ".join(filter(None, said)) or None)
 
 
 @functools.lru_cache(maxsize=256)
@@ -215,9 +203,7 @@ async def send_test(env: Env, caller: Caller, endpoint: Endpoint, resolver: Reso
         )
         kind = EventKind.FORWARDED
         # It belongs to no payment, so its id is one that no payment will ever have.
-        webhook_id = ids.webhook_id(
-            env.account_key, endpoint.mode, endpoint.url_normalised, kind, env.new_id(), 0
-        )
+        webhook_id = ids.webhook_id(env.account_key, endpoint.mode, endpoint.url_normalised, kind, env.new_id(), 0)
         body = core_body.sample_forwarded_body(webhook_id, now, include_raw=endpoint.include_raw)
         sent = AttemptMetadata(webhook_id, kind, env.new_id(), 1, 0, replay=False, test=True)
         head = head_now(env, endpoint, sealed, sent, body)

@@ -19,26 +19,10 @@ from daemon.core.shape import stored
 from daemon.core.text import Text
 from daemon.core.webhooks import routing
 from daemon.core.webhooks.delivery import STREAK_MIN, DeadLetterReason
-from daemon.core.webhooks.endpoint import (
-    HEADER_PURPOSE,
-    KEPT,
-    Endpoint,
-    EndpointChanges,
-    NewEndpoint,
-)
-from daemon.core.webhooks.signing import (
-    SECRET_BYTES,
-    make_secret,
-    normalise_url,
-)
+from daemon.core.webhooks.endpoint import HEADER_PURPOSE, KEPT, Endpoint, EndpointChanges, NewEndpoint
+from daemon.core.webhooks.signing import SECRET_BYTES, make_secret, normalise_url
 from daemon.env import Env
-from daemon.sender.address_guard import (
-    EXPLANATIONS,
-    AddressPolicy,
-    Resolver,
-    UrlRefusal,
-    check_destination,
-)
+from daemon.sender.address_guard import EXPLANATIONS, AddressPolicy, Resolver, UrlRefusal, check_destination
 from daemon.sender.live_receivers import LISTEN_SCHEME
 from daemon.sender.local_targets import LocalTargetError, check_local_target, parse_local_target
 from daemon.store import idempotency, journal
@@ -77,12 +61,7 @@ class MadeEndpoint(Struct, frozen=True):
 
 
 async def create(
-    env: Env,
-    caller: Caller,
-    new: NewEndpoint,
-    *,
-    keep: Keep[MadeEndpoint] | None = None,
-    is_listener: bool = False,
+    env: Env, caller: Caller, new: NewEndpoint, *, keep: Keep[MadeEndpoint] | None = None, is_listener: bool = False
 ) -> MadeEndpoint:
     """Create an endpoint and its signing secret.
 
@@ -103,9 +82,7 @@ async def create(
 
     def add(tx: Tx) -> MadeEndpoint:
         missing = readiness.sims_without_number(
-            devices.known(tx, new.mode),
-            devices.sims_in_phones(tx, new.mode),
-            payment_methods.in_use(tx, new.mode),
+            devices.known(tx, new.mode), devices.sims_in_phones(tx, new.mode), payment_methods.in_use(tx, new.mode)
         )
         if missing and not is_listener:
             raise Refusal(ErrorCode.LINES_NOT_READY, sims_without_number=missing)
@@ -113,22 +90,10 @@ async def create(
             raise Refusal(ErrorCode.ENDPOINT_LIMIT)
         row = {**stored(new), "mode": new.mode, "url_normalised": normalise_url(new.url)}
         del row["is_sandbox"]
-        row |= {
-            "headers": json.dumps(headers),
-            "is_active": not is_listener,
-            "created_at": now,
-            "updated_at": now,
-        }
+        row |= {"headers": json.dumps(headers), "is_active": not is_listener, "created_at": now, "updated_at": now}
         endpoint = endpoints.add(tx, Endpoint(seq=0, id=env.new_id(), kind="endpoint", **row))
         endpoints.add_secret(tx, owner=endpoint.id, sealed=sealed, now=now)
-        journal.add(
-            tx,
-            type="endpoint.created",
-            mode=endpoint.mode,
-            at=now,
-            actor=caller.name,
-            endpoint_id=endpoint.id,
-        )
+        journal.add(tx, type="endpoint.created", mode=endpoint.mode, at=now, actor=caller.name, endpoint_id=endpoint.id)
         others = endpoints.in_use(tx, endpoint.mode)
         return MadeEndpoint(endpoint, secret, list(routing.endpoint_warnings(endpoint, others)))
 
@@ -138,9 +103,7 @@ async def create(
 async def _sealed_headers(env: Env, headers: Mapping[str, str]) -> dict[str, str]:
     """Return the headers with sealed values; those whose stored value is kept are empty."""
     return {
-        name: ""
-        if value == KEPT
-        else await env.seal(value.encode(), HEADER_PURPOSE, f"the header {name}")
+        name: "" if value == KEPT else await env.seal(value.encode(), HEADER_PURPOSE, f"the header {name}")
         for name, value in headers.items()
     }
 
@@ -177,9 +140,7 @@ async def update(env: Env, caller: Caller, endpoint_id: str, changes: EndpointCh
         if changes.is_active:
             columns |= {"auto_paused_at": None, "consecutive_failures": 0}
         kept, warnings = json.loads(before.headers), []
-        if "url_normalised" in columns and _receiver(columns["url_normalised"]) != _receiver(
-            before.url_normalised
-        ):
+        if "url_normalised" in columns and _receiver(columns["url_normalised"]) != _receiver(before.url_normalised):
             # The values may be passwords of the receiver at the old address.
             if kept and changes.headers is None:
                 columns["headers"] = "{}"
@@ -234,9 +195,7 @@ def _kept(headers: Mapping[str, str], before: Mapping[str, str]) -> dict[str, st
         Refusal: VALIDATION_ERROR, naming each that has no stored value.
     """
     stored_values = {name.lower(): sealed for name, sealed in before.items()}
-    found = {
-        name: sealed or stored_values.get(name.lower(), "") for name, sealed in headers.items()
-    }
+    found = {name: sealed or stored_values.get(name.lower(), "") for name, sealed in headers.items()}
     missing = [name for name, sealed in found.items() if not sealed]
     if missing:
         what = "has no stored value to keep; a new host does not get the values of the old one"
@@ -263,9 +222,7 @@ async def delete(env: Env, caller: Caller, endpoint_id: str) -> int:
 
     def job(tx: Tx) -> int:
         endpoint = _existing(tx, endpoint_id)
-        endpoints.change(
-            tx, endpoint_id, {"is_active": False, "deleted_at": now, "updated_at": now}
-        )
+        endpoints.change(tx, endpoint_id, {"is_active": False, "deleted_at": now, "updated_at": now})
         undelivered = store_deliveries.count_waiting(tx, endpoint_id)
         # Running attempts are due longest, so they are in this first piece; their end gives no second event.
         _give_up(tx, env, endpoint_id, now)
@@ -362,9 +319,7 @@ async def check_endpoint(env: Env, caller: Caller, url: str, resolver: Resolver)
         raise _address_refusal(UrlRefusal.UNTRUSTED_TARGET, why)
 
 
-async def check_address(
-    env: Env, url: str, resolver: Resolver, *, offline_too: bool = False
-) -> None:
+async def check_address(env: Env, url: str, resolver: Resolver, *, offline_too: bool = False) -> None:
     """Reject an address that must not be called.
 
     With `offline_too` a host name that cannot be resolved now is accepted: a shop without internet still accepts transactions,
@@ -419,9 +374,7 @@ async def reveal_secret(env: Env, caller: Caller, owner: str) -> RevealedSecret:
     return RevealedSecret(opened.decode(), until)
 
 
-async def rotate_secret(
-    env: Env, caller: Caller, owner: str, *, expire_previous: bool
-) -> RevealedSecret:
+async def rotate_secret(env: Env, caller: Caller, owner: str, *, expire_previous: bool) -> RevealedSecret:
     """Create a new secret and return it, only once. The old ones also sign for 24 h, unless `expire_previous`.
 
     `owner` is an endpoint's id, or `webhook_secrets.ACCOUNT`. `expire_previous` ends all older secrets now, because one
@@ -440,9 +393,7 @@ async def rotate_secret(
         if not expire_previous and endpoints.secret_overlaps(tx, owner, now) >= SECRET_OVERLAPS_MAX:
             raise Refusal(ErrorCode.ROTATION_LIMIT)
         _note(tx, "secret.rotated", caller, owner, now)
-        endpoints.expire_secret(
-            tx, owner, until=now + (0 if expire_previous else SECRET_OVERLAP_US)
-        )
+        endpoints.expire_secret(tx, owner, until=now + (0 if expire_previous else SECRET_OVERLAP_US))
         if expire_previous:
             endpoints.end_secret_overlaps(tx, owner, now)
         endpoints.add_secret(tx, owner=owner, sealed=sealed, now=now)

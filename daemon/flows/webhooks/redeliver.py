@@ -33,9 +33,7 @@ class Redelivered(Struct, frozen=True):
     reversed_since: bool
 
 
-async def redeliver(
-    env: Env, caller: Caller, delivery_id: str, keep: Keep[Redelivered] | None = None
-) -> Redelivered:
+async def redeliver(env: Env, caller: Caller, delivery_id: str, keep: Keep[Redelivered] | None = None) -> Redelivered:
     """Queue a delivered or failed delivery again, and return it; it is sent with its old ids.
 
     Raises:
@@ -57,9 +55,7 @@ async def redeliver(
         try:
             next_status(delivery.status, DeliveryEvent.REDELIVER)
         except TransitionError:
-            raise Refusal(
-                ErrorCode.DELIVERY_NOT_REDELIVERABLE, delivery_status=delivery.status
-            ) from None
+            raise Refusal(ErrorCode.DELIVERY_NOT_REDELIVERABLE, delivery_status=delivery.status) from None
         about = transactions.get(tx, delivery.transaction_id)
         reversed_at = None if about is None else about.reversed_at
         is_old = reversed_at is not None and delivery.event != EventKind.REVERSED
@@ -69,9 +65,7 @@ async def redeliver(
     return await env.store.write(lambda tx: idempotency.kept(tx, keep, now, lambda: effect(tx)))
 
 
-async def replay_dead_letter(
-    env: Env, caller: Caller, letter_id: str, keep: Keep[Found] | None = None
-) -> Found:
+async def replay_dead_letter(env: Env, caller: Caller, letter_id: str, keep: Keep[Found] | None = None) -> Found:
     """Queue the delivery of one dead letter again, and return it with its rows.
 
     The body is sent unchanged, with its old ids and a new signature.
@@ -104,10 +98,7 @@ class ReplayedLetters(Struct, frozen=True):
 
 
 async def replay_dead_letters(
-    env: Env,
-    caller: Caller,
-    letter_ids: Sequence[tuple[str, str | None]],
-    keep: Keep[ReplayedLetters] | None = None,
+    env: Env, caller: Caller, letter_ids: Sequence[tuple[str, str | None]], keep: Keep[ReplayedLetters] | None = None
 ) -> ReplayedLetters:
     """Queue the deliveries of many dead letters again, in the order given.
 
@@ -190,11 +181,7 @@ async def sign_again(env: Env, caller: Caller, delivery_id: str) -> Signed:
             data={"delivery_id": delivery.id, "event": delivery.event},
         )
         body = deliveries.bodies(tx, [delivery.seq])[delivery.seq]
-        return (
-            found,
-            body,
-            store_endpoints.valid_secrets(tx, store_endpoints.secret_owner(endpoint), now),
-        )
+        return (found, body, store_endpoints.valid_secrets(tx, store_endpoints.secret_owner(endpoint), now))
 
     (delivery, endpoint), body, sealed = await env.store.write(job)
     sent = AttemptMetadata(
@@ -209,9 +196,7 @@ async def sign_again(env: Env, caller: Caller, delivery_id: str) -> Signed:
     return Signed(endpoint.url, head_to_show(env, endpoint, sealed, sent, body), body.decode())
 
 
-async def dismiss(
-    env: Env, caller: Caller, letter_id: str, notes: str, keep: Keep[Found] | None = None
-) -> Found:
+async def dismiss(env: Env, caller: Caller, letter_id: str, notes: str, keep: Keep[Found] | None = None) -> Found:
     """Close a dead letter, and return it with its rows; one that is dismissed already stays as it is.
 
     Raises:

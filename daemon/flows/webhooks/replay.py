@@ -81,9 +81,7 @@ class Replayed(Struct, frozen=True):
         return sum(self.counts[each] for each in SENT)
 
 
-async def replay(
-    env: Env, caller: Caller, asked: ReplayRequest, keep: Keep[Replayed] | None = None
-) -> Replayed:
+async def replay(env: Env, caller: Caller, asked: ReplayRequest, keep: Keep[Replayed] | None = None) -> Replayed:
     """Queue the payments that the endpoint lacks, at most 1000, and count exactly.
 
     Raises:
@@ -94,15 +92,11 @@ async def replay(
     endpoint, plan = await env.store.read(lambda reader: _look(reader, caller, asked))
     if asked.dry_run:
         return _replayed(asked, endpoint, plan, plan.counts, plan.elsewhere)
-    pieces = [
-        plan.send[at : at + PAYMENTS_BATCH] for at in range(0, len(plan.send), PAYMENTS_BATCH)
-    ]
+    pieces = [plan.send[at : at + PAYMENTS_BATCH] for at in range(0, len(plan.send), PAYMENTS_BATCH)]
     moved: Counter[ReplayDecision] = Counter()
     elsewhere = 0
 
-    def queue(
-        tx: Tx, piece: Sequence[tuple[Candidate, ReplayDecision]]
-    ) -> tuple[Counter[ReplayDecision], int]:
+    def queue(tx: Tx, piece: Sequence[tuple[Candidate, ReplayDecision]]) -> tuple[Counter[ReplayDecision], int]:
         # Since the scan it may have been deleted or have got some of the payments.
         _endpoint(tx, caller, asked.endpoint_id)
         return _queue(tx, env, endpoint, piece, now)
@@ -154,10 +148,7 @@ def _look(reader: Reader, caller: Caller, asked: ReplayRequest) -> tuple[Endpoin
     counts: Counter[ReplayDecision] = Counter()
     elsewhere, last, more = 0, None, False
     for seq, candidate, what in fates(
-        reader,
-        window,
-        include_failed=asked.include_failed,
-        include_historical=asked.include_historical,
+        reader, window, include_failed=asked.include_failed, include_historical=asked.include_historical
     ):
         if len(send) >= PAYMENTS_MAX:
             more = True
@@ -180,11 +171,7 @@ def _endpoint(reader: Reader, caller: Caller, endpoint_id: str) -> Endpoint:
 
 
 def _queue(
-    tx: Tx,
-    env: Env,
-    endpoint: Endpoint,
-    piece: Sequence[tuple[Candidate, ReplayDecision]],
-    now: int,
+    tx: Tx, env: Env, endpoint: Endpoint, piece: Sequence[tuple[Candidate, ReplayDecision]], now: int
 ) -> tuple[Counter[ReplayDecision], int]:
     """Queue a piece; return corrections of the counts, and how many payments other endpoints have had."""
     gone = no_longer_sendable(tx, [candidate for candidate, _ in piece])
@@ -202,9 +189,7 @@ def _queue(
     return moved, elsewhere
 
 
-def _send(
-    tx: Tx, outbox: Outbox, endpoint: Endpoint, found: Sequence[Candidate], now: int
-) -> set[str]:
+def _send(tx: Tx, outbox: Outbox, endpoint: Endpoint, found: Sequence[Candidate], now: int) -> set[str]:
     """Queue payments; return the ids of those that were not queued by another call since the scan."""
     methods: dict[str | None, PaymentMethod | None] = {}
     first: list[Forwarded] = []
@@ -232,11 +217,7 @@ def _send_again(tx: Tx, before: Delivery, now: int) -> bool:
 
 
 def _replayed(
-    asked: ReplayRequest,
-    endpoint: Endpoint,
-    plan: Plan,
-    counts: Counter[ReplayDecision],
-    elsewhere: int,
+    asked: ReplayRequest, endpoint: Endpoint, plan: Plan, counts: Counter[ReplayDecision], elsewhere: int
 ) -> Replayed:
     cursor = None
     if plan.more:

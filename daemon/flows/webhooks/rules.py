@@ -54,11 +54,7 @@ class MadeRule(Struct, frozen=True):
 
 
 async def create(
-    env: Env,
-    caller: Caller,
-    endpoint_id: str,
-    new: RuleChange,
-    keep: Keep[MadeRule] | None = None,
+    env: Env, caller: Caller, endpoint_id: str, new: RuleChange, keep: Keep[MadeRule] | None = None
 ) -> MadeRule:
     """Create a rule. It applies from the next payment on.
 
@@ -166,9 +162,7 @@ def _rule(tx: Tx, endpoint_id: str, rule_id: str) -> Rule:
 
 
 def _warnings(tx: Tx, endpoint: Endpoint) -> list[str]:
-    return rule_warnings(
-        RoutedEndpoint(endpoint, tuple(routing.rules_of_endpoint(tx, endpoint.id)))
-    )
+    return rule_warnings(RoutedEndpoint(endpoint, tuple(routing.rules_of_endpoint(tx, endpoint.id))))
 
 
 def _journal(tx: Tx, caller: Caller, endpoint: Endpoint, rule: Rule, kind: str, now: int) -> None:
@@ -197,9 +191,7 @@ def explanation(reader: Reader, transaction_id: str, mode: Mode | None) -> Routi
     if transaction.payment_id is not None:
         payment = payments.get(reader, transaction.payment_id)
     if payment is None:
-        return RoutingAnswer(
-            transaction.id, transaction.reference, transaction.status, None, [], None
-        )
+        return RoutingAnswer(transaction.id, transaction.reference, transaction.status, None, [], None)
     paid = RoutedPayment(
         render(payment.amount_minor, payment.currency),
         payment.currency,
@@ -218,18 +210,11 @@ def explanation(reader: Reader, transaction_id: str, mode: Mode | None) -> Routi
     placed = payment.placed
     routed = Routed.of(receivers, today, claims(receivers, today, placed=placed), placed=placed)
     return shown(
-        RoutingAnswer,
-        transaction,
-        transaction_id=transaction.id,
-        payment=paid,
-        decisions=decisions,
-        today=routed,
+        RoutingAnswer, transaction, transaction_id=transaction.id, payment=paid, decisions=decisions, today=routed
     )
 
 
-def _past_receivers(
-    reader: Reader, decision: RoutingDecision
-) -> tuple[list[RoutedEndpoint], list[EndpointClaim]]:
+def _past_receivers(reader: Reader, decision: RoutingDecision) -> tuple[list[RoutedEndpoint], list[EndpointClaim]]:
     """Return the receivers of a decision with their rules at that time, and the chosen ones."""
     seqs = {seq for _, _, versions in decision.looked_at for seq in versions}
     by_seq = routing.rule_versions(reader, seqs)

@@ -24,13 +24,7 @@ from daemon.flows.lines import modems
 from daemon.flows.lines.modems import note_modem
 from daemon.loops.keep_running import note_failure, note_work, set_aside
 from daemon.loops.lines.unlock_sim import SimUnlocker
-from daemon.loops.sources.handover import (
-    NOT_STORING,
-    STORE_RETRY_S,
-    state_without_store,
-    store_identity,
-    store_parts,
-)
+from daemon.loops.sources.handover import NOT_STORING, STORE_RETRY_S, state_without_store, store_identity, store_parts
 from daemon.loops.texts import TextLoop
 from daemon.modem.discovery import role_of
 from daemon.modem.port import Closed, Link, Port, PortError, PortGone, open_port
@@ -200,9 +194,7 @@ class PortLoop:
                 self._say("recovering", "an error in momo stopped its reader, which starts again")
                 raise
             longest = BACK_OFF_S[min(failures, len(BACK_OFF_S)) - 1 if failures else 0]
-            if await self._pause(
-                max(BACK_OFF_S[0], longest * (1 - JITTER * self._env.entropy.unit())), node
-            ):
+            if await self._pause(max(BACK_OFF_S[0], longest * (1 - JITTER * self._env.entropy.unit())), node):
                 failures = 0
 
     async def _pause(self, seconds: float, node: "_Node") -> bool:
@@ -251,9 +243,7 @@ class PortLoop:
         self._hilink = ""
         self._source = None
         self.state.health = None
-        texting = self._texting = TextLoop(
-            self._env, self._log, self._sends_from, f"texts {self._path}"
-        )
+        texting = self._texting = TextLoop(self._env, self._log, self._sends_from, f"texts {self._path}")
         link = Link(port, session, clock=self._env.clock.monotonic, on_events=self._heard)
         self._link, self._session = link, session
         storing = asyncio.create_task(self._store(link, session))
@@ -274,9 +264,7 @@ class PortLoop:
             self._say_closed(why, self._env.clock.monotonic() - started)
             if self.state.state == "hung":
                 await self._report_hung(why)
-            elif (
-                isinstance(why, session_events.Hung) and why.unusable and why.why != self._unusable
-            ):
+            elif isinstance(why, session_events.Hung) and why.unusable and why.why != self._unusable:
                 self._unusable = why.why
                 await self._journal(why)
             return ready
@@ -367,9 +355,7 @@ class PortLoop:
                 case session_events.HiLink(why=why):
                     self._hilink = why
                 case session_events.Watermark(storage=storage, used=used, total=total):
-                    self._log.warning(
-                        "modem.storage", port=self._path, storage=storage, used=used, total=total
-                    )
+                    self._log.warning("modem.storage", port=self._path, storage=storage, used=used, total=total)
                     self._enqueue(event)
                 case session_events.Ready():
                     self._enqueue(session_events.Ready())
@@ -502,9 +488,7 @@ class PortLoop:
 
     async def _ingest(self, batch: Sequence[session_events.StoredPart]) -> bool:
         """Store a batch; after a pause return False when that is impossible now."""
-        assert self._source is not None, (
-            "the session says who the phone is before it hands out parts"
-        )
+        assert self._source is not None, "the session says who the phone is before it hands out parts"
         parts = [
             ReadPart(part.storage, part.index, part.tpdu_length, part.pdu)
             for part in batch
@@ -533,9 +517,7 @@ class PortLoop:
             self._simulated.taken([part.pdu for part in batch])
         return True
 
-    async def _store_failed(
-        self, batch: Sequence[session_events.StoredPart], error: Exception
-    ) -> bool:
+    async def _store_failed(self, batch: Sequence[session_events.StoredPart], error: Exception) -> bool:
         """Find the part on which storing fails by a bug; return whether that one was set aside."""
         if len(batch) > 1:
             self._singly = len(batch)
@@ -579,7 +561,9 @@ class PortLoop:
 
 
 _PUT_SIM: Final = "put the SIM in and plug the modem in again"
-_OTHER_MODEM: Final = "use another modem, or another port of this one (momo phones status); momo doctor modem has details"
+_OTHER_MODEM: Final = (
+    "use another modem, or another port of this one (momo phones status); momo doctor modem has details"
+)
 
 
 _Fact = (

@@ -134,9 +134,7 @@ class Ports:
             await asyncio.sleep(SCAN_S)
 
     def _start(self, group: asyncio.TaskGroup, path: str) -> None:
-        loop = PortLoop(
-            self._env, path, self._log, self._opener, self._reported_hung, self._simulated.get(path)
-        )
+        loop = PortLoop(self._env, path, self._log, self._opener, self._reported_hung, self._simulated.get(path))
         self._loops[path] = loop
         running = keep_running(self._env, self._log, loop.worker, loop.run)
         self._tasks[path] = group.create_task(running, name=loop.worker)
@@ -226,9 +224,7 @@ class SimulatedPhones:
     def __init__(self, folder: Path) -> None:
         """Prepare one phone for each network of the sandbox, with ports in this folder."""
         self.by_provider = {
-            provider: SimulatedPhone(
-                provider, folder / f"simulated-{provider.removeprefix('momo_')}"
-            )
+            provider: SimulatedPhone(provider, folder / f"simulated-{provider.removeprefix('momo_')}")
             for provider in sandbox.PROVIDERS
         }
 

@@ -115,9 +115,7 @@ class SimUnlocker:
             pin = await modems.take_pin(self._env, owner)
         except SecretsLocked as error:
             if self._wanted is wanted:
-                self._say(
-                    "pin_needed", f"the SIM's PIN cannot be decrypted: {error}", "momo status"
-                )
+                self._say("pin_needed", f"the SIM's PIN cannot be decrypted: {error}", "momo status")
             return
         if pin is not None:
             self._tried = owner
@@ -133,13 +131,9 @@ class SimUnlocker:
             tries = "" if wanted.tries is None else f" ({wanted.tries} tries are left)"
             self._say("pin_wrong", f"the PIN that is stored for this SIM is wrong{tries}", command)
         elif not self._tried:
-            unconfirmed = (
-                "the SIM's PIN was tried, but the phone did not report whether it is right"
-            )
+            unconfirmed = "the SIM's PIN was tried, but the phone did not report whether it is right"
             self._say("pin_needed", unconfirmed, command)
 
 
-_PUK: Final = (
-    "put the SIM into a phone and type the PUK that came with it, or ask the network for it"
-)
+_PUK: Final = "put the SIM into a phone and type the PUK that came with it, or ask the network for it"
 _IN_A_PHONE: Final = "put the SIM into a phone, type its PIN there, and switch the PIN off"

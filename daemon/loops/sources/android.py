@@ -143,10 +143,9 @@ class AndroidSource:
             for slot, handover in self._slots.items():
                 self._sources[slot] = await handover.identify(
                     PhoneIdentity(
-                        self._port(slot), None, None, None, "android", self.name,
-                        network=self._settings.networks[slot],
+                        self._port(slot), None, None, None, "android", self.name, network=self._settings.networks[slot]
                     )
-                )  # fmt: skip
+                )
             self._show()
             while True:
                 self._env.heartbeat(self.worker, LOOK_S_MAX)
@@ -184,9 +183,7 @@ class AndroidSource:
             self._locked = ""
         return mac_of(self._key[1])
 
-    def check(
-        self, mac: hmac.HMAC, timestamp: str | None, signature: str | None
-    ) -> PostFault | None:
+    def check(self, mac: hmac.HMAC, timestamp: str | None, signature: str | None) -> PostFault | None:
         """Return why a post is refused, None if the app signed it."""
         times = self._env.times()
         now = None if times.doubt is not None else self._env.clock.now_us()
@@ -252,9 +249,7 @@ class AndroidSource:
     async def _store_in(self, slot: int, messages: Sequence[AppMessage]) -> bool:
         """Store messages of one SIM in one commit; return whether they are durable."""
         parts = [
-            part
-            for one in messages
-            for part in text_parts(one.sender, one.text, one.sent_at, storage="app", slot=slot)
+            part for one in messages for part in text_parts(one.sender, one.text, one.sent_at, storage="app", slot=slot)
         ]
         return await self._slots[slot].store(self._sources[slot], parts)
 
@@ -336,9 +331,7 @@ class AndroidSource:
             # A gap that is not closed yet must be found again after a restart.
             safe = None if self._gap_us is not None and self._can_ask else heard
             await self._env.store.write(
-                lambda tx: sources.record(
-                    tx, self.name, heard_at=safe, refused=new.count, refused_at=new.at_us
-                )
+                lambda tx: sources.record(tx, self.name, heard_at=safe, refused=new.count, refused_at=new.at_us)
             )
         except Unavailable:
             self._new.count += new.count
@@ -369,9 +362,7 @@ class AndroidSource:
             while begin < now:
                 end = min(begin + DAY_US, now)
                 self._env.heartbeat(self.worker, LOOK_S_MAX)
-                await post_again(
-                    self._settings.phone_url, self._settings.user, password, begin, end
-                )
+                await post_again(self._settings.phone_url, self._settings.user, password, begin, end)
                 begin = end
         except (InboxError, SecretsLocked) as error:
             if self._trouble != str(error):
@@ -400,16 +391,11 @@ class AndroidSource:
             state, fix = "app_refused", f"see whether the signing key in the app is right; {SETUP}"
             detail = "posts with a wrong signature or time were refused in the last 24 hours"
         elif self._unreadable_us is not None and now - self._unreadable_us < REFUSED_US:
-            state, fix = (
-                "app_refused",
-                "momo messages list --state unparsed; update the app or momo",
-            )
+            state, fix = ("app_refused", "momo messages list --state unparsed; update the app or momo")
             detail = "SMS of a form that momo does not know came from the app in the last 24 hours"
         for each in self._slots.values():
             if each.state.state in NOT_STORING:
                 continue
             each.say(state, detail, fix)
             if self._heard_us is not None:
-                each.state.health = ModemHealth(
-                    each.condition.port, state, health_at=self._heard_us, receives=True
-                )
+                each.state.health = ModemHealth(each.condition.port, state, health_at=self._heard_us, receives=True)

@@ -107,12 +107,7 @@ class Handover:
         """Store which phone and SIM the messages come from; call it again when the SIM may have changed."""
         found = await store_identity(self._env, self._log, replace(phone, smsc=None))
         self.state.device_id = found.device_id
-        return replace(
-            found,
-            name=self._settings.name,
-            level=self._settings.level,
-            history=self._settings.history,
-        )
+        return replace(found, name=self._settings.name, level=self._settings.level, history=self._settings.history)
 
     async def store(self, source: Source, parts: Sequence[ReadPart]) -> bool:
         """Store parts, the oldest message first; return whether they are durable, and may be deleted at the source.

@@ -21,14 +21,7 @@ from daemon.flows.lines.modems import note_modem
 from daemon.flows.lines.sources import source_password
 from daemon.loops.keep_running import note_work, set_aside
 from daemon.loops.sources.handover import Handover
-from daemon.modem.hilink import (
-    HiLinkError,
-    Stick,
-    StickFault,
-    StickHealth,
-    StickIdentity,
-    StickMessage,
-)
+from daemon.modem.hilink import HiLinkError, Stick, StickFault, StickHealth, StickIdentity, StickMessage
 from daemon.runtime.config import SourceSettings
 from daemon.runtime.log import Log
 from daemon.runtime.secrets import SecretsLocked
@@ -48,10 +41,7 @@ BATCH_MAX: Final = 20
 DATE_FORMAT: Final = "%Y-%m-%d %H:%M:%S"
 INSTALL: Final = 'pip install "momo-shop[hilink]", then restart the daemon'
 _STATES: Final = {
-    StickFault.AWAY: (
-        "unreachable",
-        "plug the stick in, and see that its address opens in a browser on this computer",
-    ),
+    StickFault.AWAY: ("unreachable", "plug the stick in, and see that its address opens in a browser on this computer"),
     StickFault.HUNG: ("hung", "pull the stick out, wait 5 seconds and plug it in again"),
     StickFault.SESSION: ("recovering", "wait a minute"),
     StickFault.REFUSED: ("recovering", "pull the stick out, wait 5 seconds and plug it in again"),
@@ -69,10 +59,7 @@ class HiLinkSource:
         self._handover = Handover(env, log, settings, settings.url)
         self.worker = f"source {settings.name}"
         self._stick = Stick(
-            settings.url,
-            user=settings.user,
-            timeout_s=settings.timeout_s,
-            monotonic=env.clock.monotonic,
+            settings.url, user=settings.user, timeout_s=settings.timeout_s, monotonic=env.clock.monotonic
         )
         self._zone: ZoneInfo | None = None
         self._source: Source | None = None
@@ -126,9 +113,7 @@ class HiLinkSource:
                     await self._failed(error, failures)
         except Exception:
             self._source = None
-            self._handover.say(
-                "recovering", "an error in momo stopped its reader, which starts again"
-            )
+            self._handover.say("recovering", "an error in momo stopped its reader, which starts again")
             raise
         finally:
             self._env.heartbeats.rest(self.worker)
@@ -183,13 +168,7 @@ class HiLinkSource:
         parts = [
             part
             for one in batch
-            for part in text_parts(
-                one.sender,
-                one.text,
-                self._sent_at(one.date),
-                storage=one.box,
-                slot=one.index or 0,
-            )
+            for part in text_parts(one.sender, one.text, self._sent_at(one.date), storage=one.box, slot=one.index or 0)
         ]
         while not await self._handover.store(source, parts):
             self._beat()
@@ -244,10 +223,9 @@ class HiLinkSource:
         if self._source is None or identity != self._identity:
             self._source = await self._handover.identify(
                 PhoneIdentity(
-                    self._settings.url, identity.imei, identity.iccid, identity.imsi, "huawei",
-                    identity.model,
+                    self._settings.url, identity.imei, identity.iccid, identity.imsi, "huawei", identity.model
                 )
-            )  # fmt: skip
+            )
             self._identity = identity
         registration = "none" if not health.in_service else "roaming" if health.roaming else "home"
         local = next((one for one in health.used if one[0] == "local"), None)
@@ -256,11 +234,7 @@ class HiLinkSource:
             self._settings.url,
             "ready",
             health_at=clock.now_us(),
-            signal=(
-                None
-                if health.signal_dbm is None
-                else max(0, min(31, (health.signal_dbm + 113) // 2))
-            ),
+            signal=(None if health.signal_dbm is None else max(0, min(31, (health.signal_dbm + 113) // 2))),
             registration=None if health.in_service is None else registration,
             receives=health.in_service is not False,
             network=health.network,
@@ -293,10 +267,7 @@ class HiLinkSource:
             self._handover.say(state, str(error), fix)
         if self._handover.state.state != before:
             self._log.warning("source.failed", source=self._settings.name, why=str(error))
-        if self._handover.state.device_id is not None and error.fault in {
-            StickFault.AWAY,
-            StickFault.HUNG,
-        }:
+        if self._handover.state.device_id is not None and error.fault in {StickFault.AWAY, StickFault.HUNG}:
             await self._handover.gone()
         pause = BACK_OFF_S[min(failures, len(BACK_OFF_S)) - 1]
         await self._pause(LOGIN_PAUSE_S if error.fault is StickFault.LOGIN else pause)
@@ -322,9 +293,6 @@ class HiLinkSource:
 
 _SIM_FAULTS: Final = {
     "no_sim": ("the stick finds no SIM", "put the SIM in and plug the stick in again"),
-    "pin_needed": (
-        "the SIM wants its PIN",
-        "enter it on the stick's page, and switch the question off there",
-    ),
+    "pin_needed": ("the SIM wants its PIN", "enter it on the stick's page, and switch the question off there"),
     "puk_needed": ("the SIM wants its PUK", "enter it on the stick's page"),
 }

@@ -101,9 +101,7 @@ def _reading(locking: int, single: int) -> tuple[str, dict[int, str]]:
 @lru_cache(maxsize=16)
 def _writing(locking: int, single: int) -> dict[str, bytes]:
     main, shifted = _reading(locking, single)
-    codes = {
-        character: bytes((ESCAPE, code)) for code, character in shifted.items() if code != ESCAPE
-    }
+    codes = {character: bytes((ESCAPE, code)) for code, character in shifted.items() if code != ESCAPE}
     # Last, so that a character in both tables takes one septet.
     for code, character in reversed(list(enumerate(main))):
         if code != ESCAPE and character != _UNKNOWN:
@@ -256,12 +254,10 @@ LOCKING: dict[int, str] = {
 """Annex A.3, by national language identifier (clause 6.2.1.2.4)."""
 SINGLE: dict[int, str] = {
     1: (  # Turkish
-        "0A:C 14:5E 28:7B.7D 2F:5C 3C:5B.7E.5D 40:7C 47:11E 49:130 53:15E 63:E7 65:20AC 67:11F "
-        "69:131 73:15F"
+        "0A:C 14:5E 28:7B.7D 2F:5C 3C:5B.7E.5D 40:7C 47:11E 49:130 53:15E 63:E7 65:20AC 67:11F 69:131 73:15F"
     ),
     2: (  # Spanish
-        "09:E7.C 14:5E 28:7B.7D 2F:5C 3C:5B.7E.5D 40:7C.C1 49:CD 4F:D3 55:DA 61:E1 65:20AC 69:ED "
-        "6F:F3 75:FA"
+        "09:E7.C 14:5E 28:7B.7D 2F:5C 3C:5B.7E.5D 40:7C.C1 49:CD 4F:D3 55:DA 61:E1 65:20AC 69:ED 6F:F3 75:FA"
     ),
     3: (  # Portuguese
         "05:EA 09:E7.C.D4.F4 0E:C1.E1 12:3A6.393.5E.3A9.3A0.3A8.3A3.398 1F:CA 28:7B.7D 2F:5C "
@@ -270,8 +266,7 @@ SINGLE: dict[int, str] = {
     ),
     4: _SHARED_SINGLE
     + (  # Bengali
-        "19:9E6.9E7 1C:9E8.9E9.9EA.9EB 20:9EC.9ED.9EE.9EF.9DF.9E0.9E1.9E2 2A:9E3.9F2.9F3.9F4.9F5 "
-        "30:9F6.9F7.9F8.9F9.9FA"
+        "19:9E6.9E7 1C:9E8.9E9.9EA.9EB 20:9EC.9ED.9EE.9EF.9DF.9E0.9E1.9E2 2A:9E3.9F2.9F3.9F4.9F5 30:9F6.9F7.9F8.9F9.9FA"
     ),
     5: _SHARED_SINGLE
     + (  # Gujarati
@@ -288,8 +283,7 @@ SINGLE: dict[int, str] = {
     ),
     8: _SHARED_SINGLE
     + (  # Malayalam
-        "19:964.965 1C:D66.D67.D68.D69 20:D6A.D6B.D6C.D6D.D6E.D6F.D70.D71 2A:D72.D73.D74.D75.D7A "
-        "30:D7B.D7C.D7D.D7E.D7F"
+        "19:964.965 1C:D66.D67.D68.D69 20:D6A.D6B.D6C.D6D.D6E.D6F.D70.D71 2A:D72.D73.D74.D75.D7A 30:D7B.D7C.D7D.D7E.D7F"
     ),
     9: _SHARED_SINGLE
     + (  # Oriya
@@ -305,8 +299,7 @@ SINGLE: dict[int, str] = {
     ),
     12: _SHARED_SINGLE
     + (  # Telugu
-        "1C:C66.C67.C68.C69 20:C6A.C6B.C6C.C6D.C6E.C6F.C58.C59 2A:C78.C79.C7A.C7B.C7C "
-        "30:C7D.C7E.C7F"
+        "1C:C66.C67.C68.C69 20:C6A.C6B.C6C.C6D.C6E.C6F.C58.C59 2A:C78.C79.C7A.C7B.C7C 30:C7D.C7E.C7F"
     ),
     13: _SHARED_SINGLE
     + (  # Urdu

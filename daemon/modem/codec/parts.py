@@ -117,9 +117,7 @@ def choose(total: int, candidates: Sequence[Part]) -> Assembly | None:
     return replace(best, is_clear=clear)
 
 
-def _around(
-    anchor: int, places: Sequence[Sequence[int]], candidates: Sequence[Part]
-) -> tuple[Assembly, int] | None:
+def _around(anchor: int, places: Sequence[Sequence[int]], candidates: Sequence[Part]) -> tuple[Assembly, int] | None:
     """Return the assembly of the parts nearest to one part, and how near the nearest rival is."""
     chosen, span, rival_us, has_rivals = list[int](), 0, SPAN_US_MAX + NEARER_US_MIN, False
     for place in places:

@@ -89,9 +89,7 @@ def decode(
         return Garbled(str(damage), pdu_hex)
 
 
-def text_of(
-    coding: Coding, octets: bytes, septets: bytes, locking: int = 0, single: int = 0
-) -> str:
+def text_of(coding: Coding, octets: bytes, septets: bytes, locking: int = 0, single: int = 0) -> str:
     """Return user data as text: from septets for GSM 7-bit, octets for UCS-2, "" for 8-bit.
 
     UCS-2 is decoded as UTF-16, as every phone writes it; an unpaired surrogate, an odd octet at
@@ -122,9 +120,7 @@ def _read_hex(line: str) -> bytes:
     return octets
 
 
-def _decode_octets(
-    octets: bytes, tpdu_length: int | None, direction: Direction
-) -> Deliver | Submit | StatusReport:
+def _decode_octets(octets: bytes, tpdu_length: int | None, direction: Direction) -> Deliver | Submit | StatusReport:
     mismatch = ""
     held = len(octets) - 1 - octets[0]
     if tpdu_length not in (None, held):
@@ -159,9 +155,7 @@ def _read_smsc(reader: _Reader) -> str | None:
     return read_address(field[0], field[1:], 2 * (length - 1))[0] or None
 
 
-def _decode_tpdu(
-    reader: _Reader, smsc: str | None, direction: Direction
-) -> Deliver | Submit | StatusReport:
+def _decode_tpdu(reader: _Reader, smsc: str | None, direction: Direction) -> Deliver | Submit | StatusReport:
     first = reader.one("first octet")
     kind = first & 3
     if kind == 3:

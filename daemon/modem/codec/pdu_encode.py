@@ -142,9 +142,7 @@ def _smsc(number: str | None) -> bytes:
     return bytes((len(address) - 1,)) + address[1:]
 
 
-def _bodies(
-    text: str, reference: int, width: int, message_class: int | None
-) -> tuple[int, list[_Body]]:
+def _bodies(text: str, reference: int, width: int, message_class: int | None) -> tuple[int, list[_Body]]:
     if message_class is not None and not 0 <= message_class <= 3:
         raise ValueError(f"message class {message_class} is not 0 to 3")
     class_bits = 0 if message_class is None else 0x10 | message_class

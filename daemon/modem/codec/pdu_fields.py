@@ -73,8 +73,7 @@ _SEMI_OCTETS = str.maketrans("abcdef", "*#abc\0")  # f is filler
 _SEMI_OCTETS_BACK = str.maketrans("*#abc", "abcde")
 _INVALID = 255
 _DECIMAL = bytes(
-    (octet & 15) * 10 + (octet >> 4) if octet & 15 <= 9 and octet >> 4 <= 9 else _INVALID
-    for octet in range(256)
+    (octet & 15) * 10 + (octet >> 4) if octet & 15 <= 9 and octet >> 4 <= 9 else _INVALID for octet in range(256)
 )
 _NUMBER = re.compile(r"\+?[0-9*#]{1,20}", re.ASCII)
 _CENTURY_PIVOT = 90  # GSM carried its first SMS in 1992: years 90-99 are 19xx
@@ -144,15 +143,7 @@ def read_time(octets: bytes) -> datetime | None:
         return None
     year += 1900 if year >= _CENTURY_PIVOT else 2000
     try:
-        return datetime(
-            year,
-            month,
-            day,
-            hour,
-            minute,
-            second,
-            tzinfo=_zone(-quarters if zone & _SIGN else quarters),
-        )
+        return datetime(year, month, day, hour, minute, second, tzinfo=_zone(-quarters if zone & _SIGN else quarters))
     except ValueError:
         return None
 
@@ -237,9 +228,7 @@ def find_ports(elements: tuple[Element, ...]) -> ApplicationPorts | None:
         size = {(0x04, 2): 1, (0x05, 4): 2}.get((element.id, len(element.data)))
         if size is not None:
             data = element.data
-            return ApplicationPorts(
-                int.from_bytes(data[:size], "big"), int.from_bytes(data[size:], "big")
-            )
+            return ApplicationPorts(int.from_bytes(data[:size], "big"), int.from_bytes(data[size:], "big"))
     return None
 
 

@@ -108,10 +108,7 @@ _BUSY_CODES: Final = {
     ErrorKind.CME: frozenset({14, 107, 112, 256, 258, 515}),
     ErrorKind.CMS: frozenset({314, 500, 512, 515}),
 }
-_ABSENT_CODES: Final = {
-    ErrorKind.CME: frozenset({10, 13, 15}),
-    ErrorKind.CMS: frozenset({310, 313, 315}),
-}
+_ABSENT_CODES: Final = {ErrorKind.CME: frozenset({10, 13, 15}), ErrorKind.CMS: frozenset({310, 313, 315})}
 _PIN_CODES: Final = {
     ErrorKind.CME: {11: "SIM PIN", 12: "SIM PUK", 17: "SIM PIN2", 18: "SIM PUK2"},
     ErrorKind.CMS: {311: "SIM PIN", 312: "PH-SIM PIN", 316: "SIM PUK"},
@@ -462,8 +459,7 @@ _REBOOTED: Final = re.compile(
     re.ASCII,
 )
 _FULL: Final = re.compile(
-    r'\^SMMEMFULL.*|\+ ?SMS ?FULL.*|\*SMSFULL.*|\+QIND: *"?smsfull.*|\+CIEV: *"?smsfull.*',
-    re.ASCII | re.IGNORECASE,
+    r'\^SMMEMFULL.*|\+ ?SMS ?FULL.*|\*SMSFULL.*|\+QIND: *"?smsfull.*|\+CIEV: *"?smsfull.*', re.ASCII | re.IGNORECASE
 )
 _SIM_OUT: Final = re.compile(
     r"\^SIMST: *(?:0|255)(?:,.*)?|\+CPIN: *NOT (?:READY|INSERTED)|\+QUSIM: *0"

@@ -176,9 +176,7 @@ class PeriodicCommands:
         """Postpone the counts: everything was just listed."""
         self._due[Purpose.COUNT] = max(self._due[Purpose.COUNT], now + self._settings.poll_s)
 
-    def done(
-        self, kind: Purpose, answer: CommandAnswer, line: str, fill: at.Fill | None
-    ) -> Health | None:
+    def done(self, kind: Purpose, answer: CommandAnswer, line: str, fill: at.Fill | None) -> Health | None:
         """Process an answer; return the `Health` when this was the last health question."""
         self.drop(kind)
         if kind is Purpose.SIGNAL:

@@ -15,27 +15,11 @@ from msgspec.structs import replace
 
 from daemon.modem.session import at
 from daemon.modem.session.at import CommandAnswer, ModemCommand
-from daemon.modem.session.events import (
-    Event,
-    Freed,
-    KeptOnPhone,
-    NetworkClock,
-    PartsRead,
-    SessionSettings,
-    StoredPart,
-)
+from daemon.modem.session.events import Event, Freed, KeptOnPhone, NetworkClock, PartsRead, SessionSettings, StoredPart
 from daemon.modem.session.health import STORAGE_FREE_COMMANDS, PeriodicCommands, Purpose
 from daemon.modem.session.sim import SimWatch
 from daemon.modem.session.start import SessionSetup
-from daemon.modem.session.storages import (
-    LIST,
-    READ,
-    DeleteRetries,
-    Key,
-    MessageListParser,
-    Slots,
-    Storages,
-)
+from daemon.modem.session.storages import LIST, READ, DeleteRetries, Key, MessageListParser, Slots, Storages
 
 BATCH: Final = 64
 """Parts handed out together while a list is still being received."""
@@ -246,10 +230,7 @@ class CommandScheduler:
             return self._next_periodic() if self._periodic else None
         if (part := self._verified) is not None:
             return self._on(part.storage) or self._command(
-                ModemCommand(f"AT+CMGD={part.index}", "+CMGD:", DELETE_TIMEOUT_S),
-                Purpose.DELETE,
-                part.storage,
-                part,
+                ModemCommand(f"AT+CMGD={part.index}", "+CMGD:", DELETE_TIMEOUT_S), Purpose.DELETE, part.storage, part
             )
         while (part := self._slots.next_to_free(self._storages.next_to_empty())) is not None:
             if self._storages.is_refused(part.storage):
@@ -276,9 +257,7 @@ class CommandScheduler:
         """Return whether deleting must wait: it would also delete parts that are not durable yet."""
         if not self._deletes_siblings:
             return False
-        return bool(self._storages.to_list) or any(
-            self._slots.unstored(name) for name in self._storages.all
-        )
+        return bool(self._storages.to_list) or any(self._slots.unstored(name) for name in self._storages.all)
 
     def _next_list(self) -> ModemCommand:
         storage = self._storages.next_to_list()
@@ -318,11 +297,7 @@ class CommandScheduler:
         return self._command(_LIST, Purpose.LIST, storage)
 
     def _command(
-        self,
-        ask: ModemCommand,
-        kind: Purpose,
-        where: str = "",
-        what: StoredPart | Key | None = None,
+        self, ask: ModemCommand, kind: Purpose, where: str = "", what: StoredPart | Key | None = None
     ) -> ModemCommand:
         self._kind, self._where, self._what = kind, where, what
         self._lines.clear()
@@ -484,9 +459,7 @@ class CommandScheduler:
                 self._slots.strike(part)
                 self._kept(part, "the slot holds another message now")
                 self._periodic.count_soon(self._now)
-        elif answer.code == at.EMPTY_SLOT or (
-            answer.ok and not self._entries.headers and self._entries.clean
-        ):
+        elif answer.code == at.EMPTY_SLOT or (answer.ok and not self._entries.headers and self._entries.clean):
             self._freed(part)
         else:
             self._not_freed(part, "the slot could not be read again", answer)

@@ -80,11 +80,7 @@ class Cause(StrEnum):
 
 
 TRANSITIONS: Final[dict[State, dict[Cause, State]]] = {
-    State.WAKING: {
-        Cause.ANSWERED: State.SETTLING,
-        Cause.SILENT: State.WAKING,
-        Cause.GIVEN_UP: State.HUNG,
-    },
+    State.WAKING: {Cause.ANSWERED: State.SETTLING, Cause.SILENT: State.WAKING, Cause.GIVEN_UP: State.HUNG},
     State.SETTLING: {Cause.QUIET: State.STARTING},
     State.STARTING: {
         Cause.PAUSED: State.WAITING,
@@ -99,11 +95,7 @@ TRANSITIONS: Final[dict[State, dict[Cause, State]]] = {
         Cause.REBOOTED: State.WAKING,
         Cause.GIVEN_UP: State.HUNG,
     },
-    State.RECOVERING: {
-        Cause.ANSWERED: State.RESETTLING,
-        Cause.SILENT: State.RECOVERING,
-        Cause.GIVEN_UP: State.HUNG,
-    },
+    State.RECOVERING: {Cause.ANSWERED: State.RESETTLING, Cause.SILENT: State.RECOVERING, Cause.GIVEN_UP: State.HUNG},
     State.RESETTLING: {Cause.QUIET: State.READY},
     State.HUNG: {},
 }
@@ -510,9 +502,7 @@ class Session:
     def _in_text_mode(self, now: float) -> None:
         """Handle a message that the phone forwards as text: it has restarted, and lost its settings."""
         self._text_follows = True
-        self._events.append(
-            MessageLost("the phone passed it on as text, because it had lost its settings")
-        )
+        self._events.append(MessageLost("the phone passed it on as text, because it had lost its settings"))
         if self.state is State.READY:
             self._work.check(now)
             self._work.sweep(now)

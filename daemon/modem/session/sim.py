@@ -48,14 +48,11 @@ class TakePin(Struct, frozen=True):
 
 _Step = ModemCommand | Wait | TakePin | PinNeeded | PinRefused | SimAbsent
 _Fact = Callable[
-    [tuple[str, ...], Callable[[str], str | None]],
-    Generator[ModemCommand | Wait, CommandAnswer, str | None],
+    [tuple[str, ...], Callable[[str], str | None]], Generator[ModemCommand | Wait, CommandAnswer, str | None]
 ]
 
 
-def wait_until_unlocked(
-    family: Family, who: PinNeeded, fact: _Fact
-) -> Generator[_Step, CommandAnswer, None]:
+def wait_until_unlocked(family: Family, who: PinNeeded, fact: _Fact) -> Generator[_Step, CommandAnswer, None]:
     """Wait until a SIM is present and unlocked.
 
     `who` has the identity of the phone; `fact` queries a value until it is confirmed.
@@ -90,9 +87,7 @@ def wait_until_unlocked(
         yield Wait(BUSY_RETRY_S if wanted is None else SIM_RETRY_S)
 
 
-def _try_once(
-    iccid: str | None, imei: str | None
-) -> Generator[_Step, CommandAnswer, CommandAnswer | None]:
+def _try_once(iccid: str | None, imei: str | None) -> Generator[_Step, CommandAnswer, CommandAnswer | None]:
     """Enter the offered PIN; None when there is none for this SIM."""
     offered = yield TakePin(iccid, imei)
     if not offered.ok:

@@ -11,26 +11,10 @@ from typing import Final
 
 from msgspec import Struct
 
-from daemon.modem.quirks import (
-    DIRECT,
-    GENERIC,
-    Family,
-    PortRole,
-    family_of,
-    hilink_by_name,
-    may_be_hilink,
-)
+from daemon.modem.quirks import DIRECT, GENERIC, Family, PortRole, family_of, hilink_by_name, may_be_hilink
 from daemon.modem.session import at
 from daemon.modem.session.at import CommandAnswer, ModemCommand
-from daemon.modem.session.events import (
-    HiLink,
-    Identified,
-    Note,
-    Noted,
-    PinNeeded,
-    PinRefused,
-    SimAbsent,
-)
+from daemon.modem.session.events import HiLink, Identified, Note, Noted, PinNeeded, PinRefused, SimAbsent
 from daemon.modem.session.sim import BUSY_RETRY_S, SimQuery, TakePin, Wait, wait_until_unlocked
 
 _NUMBER: Final = re.compile(r"\+?[0-9]{3,15}", re.ASCII)
@@ -115,16 +99,7 @@ def start(role: PortRole = PortRole.UNKNOWN) -> Script:
     notices, notify, acknowledges = yield from _ask_for_notices(family)
     identity, sim_query = yield from _identify(family, imei, (manufacturer, model, firmware))
     return SessionSetup(
-        identity,
-        storages,
-        offered,
-        notices,
-        notify,
-        fill,
-        family,
-        acknowledges,
-        sim_query,
-        network_clock,
+        identity, storages, offered, notices, notify, fill, family, acknowledges, sim_query, network_clock
     )
 
 
@@ -250,11 +225,7 @@ def _quoted(places: list[str]) -> str:
 
 
 def _hilink(
-    family: Family,
-    manufacturer: str | None,
-    model: str | None,
-    firmware: str | None,
-    fill: at.Fill | None,
+    family: Family, manufacturer: str | None, model: str | None, firmware: str | None, fill: at.Fill | None
 ) -> Generator[_Step, CommandAnswer, str]:
     """Detect HiLink firmware, which keeps messages out of reach of AT commands; return the evidence, else "".
 

@@ -41,8 +41,7 @@ def _wallets(reader: Reader, period: Period, sums: Sequence[WalletSums]) -> list
         fees = sum(
             entry.fee_minor
             for entry in sums
-            if (entry.sim_key, entry.provider) == (sim_key, provider)
-            and entry.kind in day_sheet.COUNTED
+            if (entry.sim_key, entry.provider) == (sim_key, provider) and entry.kind in day_sheet.COUNTED
         )
         found = sheet_rows.wallet(reader, period, sim_key, provider, fees)
         if found is not None:
@@ -59,17 +58,12 @@ def read_totals(reader: Reader, period: Period, zone: tzinfo) -> tuple[list[Json
         entry
         for span in day_sheet.spans(period.since, period.until, zone)
         for entry in sheet_rows.sums_by_time(
-            reader,
-            replace(period, since=span.since, until=span.until),
-            size=HOUR_US,
-            offset=span.offset,
+            reader, replace(period, since=span.since, until=span.until), size=HOUR_US, offset=span.offset
         )
     ]
     sums = [one for _, one in found]
     hours = [
-        Bucket(at, one.currency, one.count, one.amount_minor)
-        for at, one in found
-        if one.kind is not MoneyKind.DOUBTED
+        Bucket(at, one.currency, one.count, one.amount_minor) for at, one in found if one.kind is not MoneyKind.DOUBTED
     ]
     sheets = day_sheet.sheets(sums, _wallets(reader, period, sums), {})
     return sheets, day_sheet.buckets(hours, "hour", zone)
@@ -90,12 +84,7 @@ def read_rows(
         return {by: network_of(key) if by == "network" and key else key}
 
     return [
-        {
-            **named(key, name),
-            "currency": currency,
-            "count": count,
-            "amount": render(minor, currency),
-        }
+        {**named(key, name), "currency": currency, "count": count, "amount": render(minor, currency)}
         for key, name, currency, count, minor in found
     ], total
 

@@ -20,8 +20,7 @@ def compared(reader: Reader, asked: Sequence[Json], line: str | None) -> list[Js
     held = {row.telco_id: row for row in statement.held_with_ids(reader, ids)}
     claimed = statement.claims_with_ids(reader, ids)
     return [
-        _shape(one, line, payments.get(one["id"], []), held.get(one["id"]), claimed.get(one["id"]))
-        for one in asked
+        _shape(one, line, payments.get(one["id"], []), held.get(one["id"]), claimed.get(one["id"])) for one in asked
     ]
 
 
@@ -33,10 +32,7 @@ def _shape(
     claimed: str | None,
 ) -> dict[str, Any]:
     finding = compare_entry(
-        one["amount_minor"],
-        line,
-        [(row.amount_minor, row.line) for row in seen],
-        held=held is not None,
+        one["amount_minor"], line, [(row.amount_minor, row.line) for row in seen], held=held is not None
     )
     pays = next((row for row in seen if row.origin == "request"), None)
     first = seen[0] if seen else None
@@ -45,9 +41,7 @@ def _shape(
         "finding": finding,
         "told_amount": None if first is None else render(first.amount_minor, first.currency),
         "told_line": None if first is None else first.line,
-        "reference": None
-        if pays is None or pays.transaction_id is None
-        else reference_of(pays.transaction_id),
+        "reference": None if pays is None or pays.transaction_id is None else reference_of(pays.transaction_id),
         "review_id": None if held is None else held.review_id,
         "message_id": None if held is None else held.message_id,
         "claimed_by": None if claimed is None else reference_of(claimed),
@@ -68,9 +62,7 @@ class Finding(StrEnum):
     """Its payment came to another number than the one of the statement."""
 
 
-def compare_entry(
-    amount_minor: int, line: str | None, known: list[tuple[int, str | None]], *, held: bool
-) -> Finding:
+def compare_entry(amount_minor: int, line: str | None, known: list[tuple[int, str | None]], *, held: bool) -> Finding:
     """Compare one entry.
 
     `line` is the number of the statement, None if unknown. `known` has amount and number of each payment with this ID;

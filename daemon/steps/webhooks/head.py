@@ -39,9 +39,7 @@ def head(
     return own | headers(signing, sent, timestamp=at_us // SECOND_US, body=body)
 
 
-def head_now(
-    env: Env, endpoint: Endpoint, sealed: Sequence[str], sent: AttemptMetadata, body: bytes
-) -> dict[str, str]:
+def head_now(env: Env, endpoint: Endpoint, sealed: Sequence[str], sent: AttemptMetadata, body: bytes) -> dict[str, str]:
     """Return the headers of a webhook that is sent outside the delivery loop.
 
     Raises:

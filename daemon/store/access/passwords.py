@@ -79,25 +79,19 @@ def count_attempt(tx: Tx, now: int, *counters: Counter) -> PasswordAllowance:
     longer counts.
     """
     tx.run(
-        "DELETE FROM password_attempts WHERE at <= :since OR at > :now",
-        {"since": now - PASSWORD_WINDOW_US, "now": now},
+        "DELETE FROM password_attempts WHERE at <= :since OR at > :now", {"since": now - PASSWORD_WINDOW_US, "now": now}
     )
     looked = [_look(tx, now, counter) for counter in counters]
     if wait_us := max(one.wait_us for one in looked):
         return PasswordAllowance(0, wait_us)
     for counter in counters:
-        tx.run(
-            "INSERT INTO password_attempts (at, who) VALUES (:now, :who)",
-            {"now": now, "who": counter.who},
-        )
+        tx.run("INSERT INTO password_attempts (at, who) VALUES (:now, :who)", {"now": now, "who": counter.who})
     return PasswordAllowance(min(one.remaining for one in looked))
 
 
 def _look(tx: Tx, now: int, counter: Counter) -> PasswordAllowance:
     """Return what one counter allows, without counting."""
-    rows = tx.all(
-        "SELECT at FROM password_attempts WHERE who = :who ORDER BY at", {"who": counter.who}
-    )
+    rows = tx.all("SELECT at FROM password_attempts WHERE who = :who ORDER BY at", {"who": counter.who})
     if len(rows) >= counter.most:
         return PasswordAllowance(0, rows[-counter.most][0] + PASSWORD_WINDOW_US - now)
     return PasswordAllowance(counter.most - len(rows) - 1)
@@ -148,8 +142,7 @@ def session_key(reader: Reader) -> str | None:
 def add_session_key(tx: Tx, sealed: str, now: int) -> None:
     """Store the first key; if another one was stored before, that one stays."""
     tx.run(
-        "INSERT INTO session_keys (id, sealed, made_at) VALUES (1, :sealed, :now) "
-        "ON CONFLICT (id) DO NOTHING",
+        "INSERT INTO session_keys (id, sealed, made_at) VALUES (1, :sealed, :now) ON CONFLICT (id) DO NOTHING",
         {"sealed": sealed, "now": now},
     )
     tx.wake(TOPIC)
@@ -179,9 +172,7 @@ def end_session(tx: Tx, session: SessionToken, now: int) -> None:
 
 def sealed_secret(reader: Reader, name: str) -> str | None:
     """Return a sealed secret, None if it was never set."""
-    sealed: str | None = reader.value(
-        "SELECT sealed FROM sealed_secrets WHERE name = :name", {"name": name}
-    )
+    sealed: str | None = reader.value("SELECT sealed FROM sealed_secrets WHERE name = :name", {"name": name})
     return sealed
 
 

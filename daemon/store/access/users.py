@@ -89,16 +89,10 @@ def set_disabled(tx: Tx, user_id: str, at: int | None) -> None:
 
 def set_second_factor(tx: Tx, user_id: str, sealed: str | None, hashes: list[str]) -> None:
     """Switch the second factor on, with its recovery codes, or with None off."""
-    tx.run(
-        "UPDATE users SET totp_sealed = :sealed, totp_step = NULL WHERE id = :id",
-        {"sealed": sealed, "id": user_id},
-    )
+    tx.run("UPDATE users SET totp_sealed = :sealed, totp_step = NULL WHERE id = :id", {"sealed": sealed, "id": user_id})
     tx.run("DELETE FROM recovery_codes WHERE user_id = :id", {"id": user_id})
     for sha256 in hashes:
-        tx.run(
-            "INSERT INTO recovery_codes (user_id, sha256) VALUES (:id, :sha256)",
-            {"id": user_id, "sha256": sha256},
-        )
+        tx.run("INSERT INTO recovery_codes (user_id, sha256) VALUES (:id, :sha256)", {"id": user_id, "sha256": sha256})
 
 
 def use_step(tx: Tx, user_id: str, step: int) -> bool:
@@ -112,8 +106,7 @@ def use_step(tx: Tx, user_id: str, step: int) -> bool:
 def use_recovery_code(tx: Tx, user_id: str, sha256: str) -> bool:
     """Use a recovery code up; return False if there is no such one."""
     return tx.changed(
-        "DELETE FROM recovery_codes WHERE user_id = :id AND sha256 = :sha256",
-        {"id": user_id, "sha256": sha256},
+        "DELETE FROM recovery_codes WHERE user_id = :id AND sha256 = :sha256", {"id": user_id, "sha256": sha256}
     )
 
 
@@ -145,40 +138,28 @@ def session_with(reader: Reader, sha256: str) -> tuple[BrowserSession, User] | N
 def sessions_of(reader: Reader, user_id: str) -> list[BrowserSession]:
     """Return a user's sessions, newest first; some may have ended by themselves."""
     return reader.every(
-        BrowserSession,
-        "SELECT * FROM browser_sessions WHERE user_id = :id ORDER BY seq DESC",
-        {"id": user_id},
+        BrowserSession, "SELECT * FROM browser_sessions WHERE user_id = :id ORDER BY seq DESC", {"id": user_id}
     )
 
 
 def touch(tx: Tx, session_id: str, now: int) -> None:
     """Record that a session was used."""
-    tx.run(
-        "UPDATE browser_sessions SET seen_at = :now WHERE id = :id", {"now": now, "id": session_id}
-    )
+    tx.run("UPDATE browser_sessions SET seen_at = :now WHERE id = :id", {"now": now, "id": session_id})
 
 
 def confirm(tx: Tx, session_id: str, now: int) -> None:
     """Record that the user typed the own password again in this browser."""
-    tx.run(
-        "UPDATE browser_sessions SET confirmed_at = :now WHERE id = :id",
-        {"now": now, "id": session_id},
-    )
+    tx.run("UPDATE browser_sessions SET confirmed_at = :now WHERE id = :id", {"now": now, "id": session_id})
 
 
 def set_language(tx: Tx, session_id: str, language: str) -> None:
     """Store the language of a session."""
-    tx.run(
-        "UPDATE browser_sessions SET language = :language WHERE id = :id",
-        {"language": language, "id": session_id},
-    )
+    tx.run("UPDATE browser_sessions SET language = :language WHERE id = :id", {"language": language, "id": session_id})
 
 
 def set_mode(tx: Tx, session_id: str, mode: Mode) -> None:
     """Store whether the pages of a session show real money or the sandbox."""
-    tx.run(
-        "UPDATE browser_sessions SET mode = :mode WHERE id = :id", {"mode": mode, "id": session_id}
-    )
+    tx.run("UPDATE browser_sessions SET mode = :mode WHERE id = :id", {"mode": mode, "id": session_id})
     tx.wake(TOPIC)
 
 
@@ -186,8 +167,7 @@ def end_session(tx: Tx, user_id: str, session_id: str) -> bool:
     """End one session of a user; return False if it is not open."""
     tx.wake(TOPIC)
     return tx.changed(
-        "DELETE FROM browser_sessions WHERE id = :id AND user_id = :user_id",
-        {"id": session_id, "user_id": user_id},
+        "DELETE FROM browser_sessions WHERE id = :id AND user_id = :user_id", {"id": session_id, "user_id": user_id}
     )
 
 
@@ -202,12 +182,7 @@ KEYS_TOPIC = "api_keys"
 
 
 def new_key_row(
-    key_id: str,
-    name: str,
-    text: str,
-    scopes: Iterable[str],
-    now: int,
-    expires_at: int | None = None,
+    key_id: str, name: str, text: str, scopes: Iterable[str], now: int, expires_at: int | None = None
 ) -> dict[str, Any]:
     """Return the row of a new key that was never used."""
     parts = parse_key(text)

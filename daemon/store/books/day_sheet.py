@@ -14,9 +14,7 @@ from daemon.store.engine import Reader
 from daemon.store.rows import SIM
 from daemon.wire import Mode
 
-_OF_BRANCH: Final = (
-    "p.branch_id = (SELECT id FROM branches WHERE name = :branch) AND p.standing <> 'withdrawn'"
-)
+_OF_BRANCH: Final = "p.branch_id = (SELECT id FROM branches WHERE name = :branch) AND p.standing <> 'withdrawn'"
 _DOUBTED: Final = "x.standing = 'doubtful'"
 _KIND: Final = f"""
 CASE WHEN {_DOUBTED} THEN 'doubted'
@@ -100,9 +98,7 @@ def sums(reader: Reader, period: Period) -> list[WalletSums]:
     return [one for _, one in sums_by_time(reader, period, size=size, offset=-period.since)]
 
 
-def sums_by_time(
-    reader: Reader, period: Period, *, size: int, offset: int
-) -> list[tuple[int, WalletSums]]:
+def sums_by_time(reader: Reader, period: Period, *, size: int, offset: int) -> list[tuple[int, WalletSums]]:
     """Return `sums` for each hour or day of `size` microseconds with its start, oldest first; see `by_time`.
 
     One pass over the payments of the period is enough for its sheet and its money by hour.
@@ -115,17 +111,12 @@ def sums_by_time(
         {"branch": None, **period.params(size=size, offset=offset)},
     )
     return [
-        (
-            row[0] * size - offset,
-            WalletSums(row[1], row[2], row[3], MoneyKind(row[4]), *map(int, row[5:])),
-        )
+        (row[0] * size - offset, WalletSums(row[1], row[2], row[3], MoneyKind(row[4]), *map(int, row[5:])))
         for row in rows
     ]
 
 
-def wallet(
-    reader: Reader, period: Period, sim_key: str, provider: str, fees_minor: int
-) -> Wallet | None:
+def wallet(reader: Reader, period: Period, sim_key: str, provider: str, fees_minor: int) -> Wallet | None:
     """Return the balances of a wallet according to its messages; None if no message had a balance before the end.
 
     `fees_minor` was deducted from the incoming payments.
@@ -201,12 +192,7 @@ def by_time(reader: Reader, period: Period, *, size: int, offset: int) -> list[B
 
 
 _GROUPS: Final = {
-    "payer": (
-        "p.payer_phone",
-        "p.payer_name",
-        "CASE WHEN p.payer_phone IS NULL THEN p.payer_name END",
-        "",
-    ),
+    "payer": ("p.payer_phone", "p.payer_name", "CASE WHEN p.payer_phone IS NULL THEN p.payer_name END", ""),
     "network": ("p.provider", "CAST(NULL AS TEXT)", "p.provider", ""),
     "maker": (
         "e.actor",
@@ -234,9 +220,7 @@ def by_group(
         f"FROM money x JOIN payments p ON p.seq = x.payment_seq {joined} WHERE NOT ({_DOUBTED}) "
         f"GROUP BY {key}, {apart}, p.currency"
     )
-    total = reader.value(
-        f"{_money(period)} SELECT COUNT(*) FROM (SELECT 1 {grouped}) g", period.params()
-    )
+    total = reader.value(f"{_money(period)} SELECT COUNT(*) FROM (SELECT 1 {grouped}) g", period.params())
     rows = reader.all(
         f"{_money(period)} SELECT {key} AS key, MAX({name}) AS name, p.currency, COUNT(*), SUM(p.amount_minor) AS total "
         f"{grouped} ORDER BY total DESC, key, name, p.currency LIMIT :limit OFFSET :offset",
@@ -275,7 +259,6 @@ def today(reader: Reader, since: int, now: int) -> Today:
 def waiting(reader: Reader, now: int, mode: Mode) -> int:
     """Return how many transactions wait for their payment."""
     return reader.count(
-        "SELECT COUNT(*) FROM transactions WHERE status = 'PENDING' AND expires_at > :now "
-        "AND mode = :mode",
+        "SELECT COUNT(*) FROM transactions WHERE status = 'PENDING' AND expires_at > :now AND mode = :mode",
         {"now": now, "mode": mode},
     )

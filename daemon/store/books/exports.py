@@ -59,9 +59,7 @@ def transactions(reader: Reader, part: TablePage) -> list[Found]:
     )
 
 
-def payments(
-    reader: Reader, part: TablePage
-) -> list[tuple[Payment, str | None, Transaction | None]]:
+def payments(reader: Reader, part: TablePage) -> list[tuple[Payment, str | None, Transaction | None]]:
     """Return payments in order of storage, each with the number that received it and the transaction that it pays."""
     return _rows(
         reader,
@@ -108,14 +106,7 @@ def journal(reader: Reader, part: TablePage) -> list[Event]:
 
 
 def _rows(
-    reader: Reader,
-    part: TablePage,
-    sql: str,
-    time: str,
-    *,
-    ids: str = "",
-    owner: str = "",
-    **models: Any,
+    reader: Reader, part: TablePage, sql: str, time: str, *, ids: str = "", owner: str = "", **models: Any
 ) -> list[Any]:
     """Return rows of the table of the first model: row by row from the end of the last page, so that it is read once."""
     table, chosen = next(iter(models)), Conditions()
@@ -126,10 +117,5 @@ def _rows(
     chosen.by(f"{table}.{time} < :until", until=part.until)
     chosen.by(f"{owner or table}.mode = :mode", mode=part.mode)
     if part.ids is not None:
-        chosen.by(
-            ids or table + ".id IN (SELECT value ->> 0 FROM json_each(:ids))",
-            ids=json_ids(part.ids),
-        )
-    return reader.page(
-        sql, chosen, order=f"{table}.seq", limit=part.limit, total=UNCOUNTED, **models
-    ).rows
+        chosen.by(ids or table + ".id IN (SELECT value ->> 0 FROM json_each(:ids))", ids=json_ids(part.ids))
+    return reader.page(sql, chosen, order=f"{table}.seq", limit=part.limit, total=UNCOUNTED, **models).rows

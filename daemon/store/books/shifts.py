@@ -44,11 +44,7 @@ def get(reader: Reader, seq: int) -> Shift | None:
 
 def open_of(reader: Reader, actor: str) -> Shift | None:
     """Return the open shift of a caller."""
-    return reader.first(
-        Shift,
-        "SELECT * FROM shifts WHERE actor = :actor AND closed_at IS NULL",
-        {"actor": actor},
-    )
+    return reader.first(Shift, "SELECT * FROM shifts WHERE actor = :actor AND closed_at IS NULL", {"actor": actor})
 
 
 def latest(reader: Reader, actor: str | None, *, before: int | None, limit: int) -> list[Shift]:

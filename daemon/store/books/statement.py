@@ -59,9 +59,7 @@ def payments_with_ids(reader: Reader, ids: Sequence[str]) -> list[StatementPayme
     return [StatementPayment(*row) for row in rows]
 
 
-def payments_between(
-    reader: Reader, since: int, until: int, *, limit: int
-) -> list[UnlistedPayment]:
+def payments_between(reader: Reader, since: int, until: int, *, limit: int) -> list[UnlistedPayment]:
     """Return the live payments with a time of the network from `since` to `until`, both included, oldest first."""
     rows = reader.all(
         "SELECT p.id, p.telco_transaction_id, p.amount_minor, p.currency, p.telco_at, pm.phone_number FROM payments p "
@@ -98,6 +96,5 @@ def claims_with_ids(reader: Reader, ids: Sequence[str]) -> dict[str, str]:
 def is_recorded(tx: Tx, digest: str) -> bool:
     """Return whether the journal already contains the comparison with this file."""
     return tx.exists(
-        "SELECT 1 FROM events WHERE type = 'statement.compared' AND data LIKE :like LIMIT 1",
-        {"like": f'%"{digest}"%'},
+        "SELECT 1 FROM events WHERE type = 'statement.compared' AND data LIKE :like LIMIT 1", {"like": f'%"{digest}"%'}
     )

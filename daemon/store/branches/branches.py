@@ -88,18 +88,14 @@ def invited(reader: Reader, sha256: str, now: int) -> Branch | None:
     )
 
 
-def invite(
-    tx: Tx, *, branch_id: str, name: str, decides: str, sha256: str, until: int, now: int
-) -> None:
+def invite(tx: Tx, *, branch_id: str, name: str, decides: str, sha256: str, until: int, now: int) -> None:
     """Store an invitation; a branch that exists keeps its rows and may join once more."""
     tx.run(
         "INSERT INTO branches (id, name, decides, status, invite_sha256, invite_until, epoch, turn, acked_seq, created_at) "
         "VALUES (:id, :name, :decides, 'invited', :sha256, :until, 0, 0, 0, :now) ON CONFLICT (name) DO UPDATE SET "
         "decides = excluded.decides, invite_sha256 = excluded.invite_sha256, invite_until = excluded.invite_until",
-        {
-            "id": branch_id, "name": name, "decides": decides, "sha256": sha256, "until": until, "now": now,
-        },
-    )  # fmt: skip
+        {"id": branch_id, "name": name, "decides": decides, "sha256": sha256, "until": until, "now": now},
+    )
 
 
 def join(tx: Tx, branch_id: str, key_id: str, epoch: int) -> None:
@@ -124,9 +120,7 @@ def withdraw_invitations(tx: Tx) -> int:
 
 def set_status(tx: Tx, branch_id: str, status: str) -> None:
     """Set the status."""
-    tx.run(
-        "UPDATE branches SET status = :status WHERE id = :id", {"id": branch_id, "status": status}
-    )
+    tx.run("UPDATE branches SET status = :status WHERE id = :id", {"id": branch_id, "status": status})
 
 
 def set_epoch(tx: Tx, branch_id: str, epoch: int, acked_seq: int) -> None:
@@ -138,18 +132,13 @@ def set_epoch(tx: Tx, branch_id: str, epoch: int, acked_seq: int) -> None:
     )
 
 
-def heard(
-    tx: Tx, branch_id: str, *, turn: int, sha256: str, version: str, now: int, clock_off_us: int
-) -> None:
+def heard(tx: Tx, branch_id: str, *, turn: int, sha256: str, version: str, now: int, clock_off_us: int) -> None:
     """Record a request, with the hash of its body."""
     tx.run(
         "UPDATE branches SET turn = :turn, turn_sha256 = :sha256, turn_answer = NULL, last_heard_at = :now, "
         "version = :version, clock_off_us = :off WHERE id = :id",
-        {
-            "id": branch_id, "turn": turn, "sha256": sha256, "now": now, "version": version,
-            "off": clock_off_us,
-        },
-    )  # fmt: skip
+        {"id": branch_id, "turn": turn, "sha256": sha256, "now": now, "version": version, "off": clock_off_us},
+    )
 
 
 MARKS_KEPT_US: Final = 92 * DAY_US
@@ -162,11 +151,7 @@ def mark(tx: Tx, branch: Branch, now: int) -> None:
         return
     tx.run(
         "INSERT INTO branch_marks (branch_id, at, version) VALUES (:id, :at, :version) ON CONFLICT (branch_id, at) DO NOTHING",
-        {
-            "id": branch.id,
-            "at": branch.last_heard_at,
-            "version": branch.epoch * EPOCH + branch.acked_seq,
-        },
+        {"id": branch.id, "at": branch.last_heard_at, "version": branch.epoch * EPOCH + branch.acked_seq},
     )
     tx.run(
         "DELETE FROM branch_marks WHERE branch_id = :id AND at < :before",
@@ -188,7 +173,7 @@ def doubt(tx: Tx, branch: Branch, since: int, *, by: str, now: int) -> tuple[int
         "INSERT INTO branch_doubts (branch_id, after_version, until_version, since, made_by, made_at) "
         "VALUES (:id, :after, :until, :since, :by, :now)",
         {"id": branch.id, "after": between[0], "until": between[1], "since": since, "by": by, "now": now},
-    )  # fmt: skip
+    )
     return between
 
 
@@ -248,8 +233,7 @@ def last_command(reader: Reader, kind: str, subject: str) -> BranchCommand | Non
     """Return the newest command of this kind about a row."""
     return reader.first(
         BranchCommand,
-        "SELECT * FROM branch_commands WHERE subject = :subject AND kind = :kind "
-        "ORDER BY seq DESC LIMIT 1",
+        "SELECT * FROM branch_commands WHERE subject = :subject AND kind = :kind ORDER BY seq DESC LIMIT 1",
         {"subject": subject, "kind": kind},
     )
 
@@ -276,10 +260,7 @@ def note_sent(tx: Tx, commands: Iterable[BranchCommand], now: int) -> None:
     """Record that commands are in an answer."""
     for command in commands:
         if command.sent_at is None:
-            tx.run(
-                "UPDATE branch_commands SET sent_at = :now WHERE id = :id",
-                {"id": command.id, "now": now},
-            )
+            tx.run("UPDATE branch_commands SET sent_at = :now WHERE id = :id", {"id": command.id, "now": now})
 
 
 def change_command(tx: Tx, command_id: str, body: Mapping[str, Any], by: str, now: int) -> None:
@@ -290,9 +271,7 @@ def change_command(tx: Tx, command_id: str, body: Mapping[str, Any], by: str, no
     )
 
 
-def answer(
-    tx: Tx, branch_id: str, command_id: str, outcome: Mapping[str, Any], now: int
-) -> BranchCommand | None:
+def answer(tx: Tx, branch_id: str, command_id: str, outcome: Mapping[str, Any], now: int) -> BranchCommand | None:
     """Record the outcome of a command of this branch; None if it has one already, or it is not its command.
 
     The number and text of an SMS, and the number of a payer whose data was erased, are not kept.
@@ -306,9 +285,7 @@ def answer(
     )
 
 
-def refuse(
-    tx: Tx, branch_id: str, fact: Fact, version: int, *, why: str, now: int, program: str
-) -> bool:
+def refuse(tx: Tx, branch_id: str, fact: Fact, version: int, *, why: str, now: int, program: str) -> bool:
     """Keep a fact that this version of the program cannot store; return False if it is kept already."""
     body = {"row": fact.row, "message": fact.message}
     return tx.changed("INSERT INTO facts_refused (branch_id, version, kind, id, why, body, at, tried_with) "
@@ -344,11 +321,7 @@ def of_kinds(reader: Reader, kinds: Sequence[str], limit: int) -> list[tuple[str
         {"kinds": json_ids(kinds), "limit": limit},
     )
     return [
-        (
-            branch_id,
-            version,
-            Fact(version % EPOCH, kind, row_id, json.loads(row), json.loads(message or "null")),
-        )
+        (branch_id, version, Fact(version % EPOCH, kind, row_id, json.loads(row), json.loads(message or "null")))
         for branch_id, version, kind, row_id, row, message in rows
     ]
 
@@ -405,9 +378,7 @@ def counts(reader: Reader, branch_id: str) -> dict[str, int]:
     return {name: reader.count(sql, {"id": branch_id}) for name, sql in _COUNTS.items()}
 
 
-def decisions(
-    reader: Reader, branch_id: str, after: int, limit: int
-) -> tuple[list[dict[str, Any]], int | None]:
+def decisions(reader: Reader, branch_id: str, after: int, limit: int) -> tuple[list[dict[str, Any]], int | None]:
     """Return the decisions that this branch was told, in their order, with `seq` of the last one if more follow."""
     rows = reader.all(
         "SELECT seq, id, subject, body FROM branch_commands WHERE branch_id = :id AND kind = 'decided' AND seq > :after "

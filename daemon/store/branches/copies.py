@@ -16,21 +16,17 @@ _ORDER: Final = ("method", "payment", "transaction", "review", "reversal")
 
 _REFERS: Final[Mapping[str, Sequence[tuple[str, str]]]] = {
     "method": (("id", "payment_methods"),),
-    "message": (
-        ("id", "messages"), ("payment_id", "payments"), ("payment_method_id", "payment_methods"),
-    ),
-    "payment": (
-        ("id", "payments"), ("message_id", "messages"), ("payment_method_id", "payment_methods"),
-    ),
-    "transaction": (
-        ("id", "transactions"), ("payment_id", "payments"), ("held_payment_id", "payments"),
-    ),
+    "message": (("id", "messages"), ("payment_id", "payments"), ("payment_method_id", "payment_methods")),
+    "payment": (("id", "payments"), ("message_id", "messages"), ("payment_method_id", "payment_methods")),
+    "transaction": (("id", "transactions"), ("payment_id", "payments"), ("held_payment_id", "payments")),
     "review": (
-        ("id", "reviews"), ("message_id", "messages"), ("payment_id", "payments"),
+        ("id", "reviews"),
+        ("message_id", "messages"),
+        ("payment_id", "payments"),
         ("transaction_id", "transactions"),
     ),
     "reversal": (("message_id", "messages"), ("message_id", "reversals")),
-}  # fmt: skip
+}
 """Kind -> the columns that name rows, with their tables. All of them must be the branch's own rows."""
 
 
@@ -109,9 +105,7 @@ def _check(reader: Reader, branch_id: str, facts: Sequence[Fact], numbers: Numbe
             _note_named(named, "message", fact.message)
     for name, ids in named.items():
         key = KEYS["reversal"] if name == "reversals" else "id"
-        rows = reader.all_among(
-            f"SELECT {key}, seq, branch_id FROM {name} WHERE {key} IN (members)", ids
-        )
+        rows = reader.all_among(f"SELECT {key}, seq, branch_id FROM {name} WHERE {key} IN (members)", ids)
         foreign = [row_id for row_id, _seq, owner in rows if owner != branch_id]
         if foreign:
             raise ForeignRowError(f"{name} {foreign[0]} is not a row of this branch")
@@ -128,13 +122,7 @@ def _note_named(named: dict[str, set[str]], kind: str, row: Mapping[str, Any]) -
             named.setdefault(name, set()).add(row[field])
 
 
-def _upsert(
-    tx: Tx,
-    branch_id: str,
-    kind: str,
-    rows: Sequence[tuple[int, Mapping[str, Any]]],
-    numbers: Numbers,
-) -> None:
+def _upsert(tx: Tx, branch_id: str, kind: str, rows: Sequence[tuple[int, Mapping[str, Any]]], numbers: Numbers) -> None:
     """Store rows with their versions; a row that is stored with the same or a later version stays.
 
     A newer branch may send more columns, which are left out, and an older one fewer, which keep their default.
@@ -145,21 +133,14 @@ def _upsert(
         alike.setdefault(tuple(row), []).append((version, row))
     for columns_sent, some in alike.items():
         sent = [each for each in (*names, "double_of") if each in columns_sent]
-        stored = numbers.stored(
-            MODELS[kind], [{each: row[each] for each in sent} for _version, row in some]
-        )
+        stored = numbers.stored(MODELS[kind], [{each: row[each] for each in sent} for _version, row in some])
         given = [*stored[0]]
         every = [*given, "branch_id", "version"]
-        changed = ", ".join(
-            _assignment(name, each) for each in every if each not in (key, "branch_id")
-        )
+        changed = ", ".join(_assignment(name, each) for each in every if each not in (key, "branch_id"))
         tx.insert_rows(
             name,
             every,
-            [
-                [*row.values(), branch_id, version]
-                for (version, _sent), row in zip(some, stored, strict=True)
-            ],
+            [[*row.values(), branch_id, version] for (version, _sent), row in zip(some, stored, strict=True)],
             f"ON CONFLICT ({key}) DO UPDATE SET {changed} WHERE {name}.version < excluded.version",
         )
 
@@ -222,15 +203,10 @@ def _free_payments(tx: Tx, facts: Sequence[Fact], numbers: Numbers) -> None:
         ("payment_seq", "payment_seq = NULL, merged_into = ?", "origin = 'open'"),
         ("held_payment_seq", "held_payment_seq = NULL", "branch_id IS NOT NULL"),
     ):
-        wanted = {
-            row[place]: fact.id for fact, row in zip(facts, rows, strict=True) if row.get(place)
-        }
+        wanted = {row[place]: fact.id for fact, row in zip(facts, rows, strict=True) if row.get(place)}
         if not wanted:
             continue
-        found = tx.all_among(
-            f"SELECT id, {place} FROM transactions WHERE {place} IN (members) AND {condition}",
-            wanted,
-        )
+        found = tx.all_among(f"SELECT id, {place} FROM transactions WHERE {place} IN (members) AND {condition}", wanted)
         for own, payment_seq in found:
             into = wanted[payment_seq]
             if own != into:
@@ -242,13 +218,8 @@ def _close_others(tx: Tx, branch_id: str, facts: Sequence[Fact]) -> None:
     """Close the copy of an earlier review of the same message: its own fact may come later."""
     rows = [(fact.id, fact.row or {}) for fact in facts]
     tx.run_for_each(
-        "UPDATE reviews SET state = 'superseded' WHERE message_id = ? AND id <> ? "
-        "AND state = 'open' AND branch_id = ?",
-        [
-            [row.get("message_id"), own, branch_id]
-            for own, row in rows
-            if row.get("state") == "open"
-        ],
+        "UPDATE reviews SET state = 'superseded' WHERE message_id = ? AND id <> ? AND state = 'open' AND branch_id = ?",
+        [[row.get("message_id"), own, branch_id] for own, row in rows if row.get("state") == "open"],
     )
 
 
@@ -332,8 +303,7 @@ def is_superseded(reader: Reader, branch_id: str, fact: Fact, version: int) -> b
         return False
     name, key = TABLES[fact.kind][0], KEYS.get(fact.kind, "id")
     return reader.exists(
-        f"SELECT 1 FROM {name} WHERE branch_id = :branch AND {key} = :id AND version >= :version",
-        params,
+        f"SELECT 1 FROM {name} WHERE branch_id = :branch AND {key} = :id AND version >= :version", params
     )
 
 
@@ -356,19 +326,11 @@ def rows_of(
     """Return rows of a branch for its restore, with `seq` of the last one if more follow; none that is distrusted."""
     name, names = _table_of(kind)
     wanted = trusted(name)
-    naming = {
-        "message": "id = messages.payment_id",
-        "method": "payment_method_seq = payment_methods.seq",
-    }.get(kind)
+    naming = {"message": "id = messages.payment_id", "method": "payment_method_seq = payment_methods.seq"}.get(kind)
     if naming is not None:
         # Sent again since, but a payment from before needs it.
-        wanted = (
-            f"({wanted} OR EXISTS (SELECT 1 FROM payments WHERE payments.{naming} "
-            f"AND {trusted('payments')}))"
-        )
-    columns_of = ", ".join(
-        _DECIDER if each == "decider" else column(MODELS[kind], each) for each in names
-    )
+        wanted = f"({wanted} OR EXISTS (SELECT 1 FROM payments WHERE payments.{naming} AND {trusted('payments')}))"
+    columns_of = ", ".join(_DECIDER if each == "decider" else column(MODELS[kind], each) for each in names)
     rows = reader.all(
         f"SELECT seq, version, {columns_of} FROM {name} WHERE branch_id = :id AND seq > :after AND {wanted} "
         "ORDER BY seq LIMIT :limit",
@@ -393,9 +355,7 @@ def distrusted(reader: Reader, branch_id: str, after: int, until: int) -> list[P
     )
 
 
-def withdraw(
-    tx: Tx, branch_id: str, after: int, until: int, ids: Collection[str], now: int
-) -> list[str]:
+def withdraw(tx: Tx, branch_id: str, after: int, until: int, ids: Collection[str], now: int) -> list[str]:
     """Let copies between two versions count for nothing; return the payments of others that count in their place.
 
     What the branch sends again, after it has joined with another key, counts again.
@@ -426,8 +386,7 @@ def withdraw(
         [[one] for one in ids],
     )
     waiting = tx.all_among(
-        "SELECT id, double_of FROM payments WHERE double_of IN (members) AND id <> double_of ORDER BY seq",
-        ids,
+        "SELECT id, double_of FROM payments WHERE double_of IN (members) AND id <> double_of ORDER BY seq", ids
     )
     first = dict[str, str]()
     for other, of in waiting:

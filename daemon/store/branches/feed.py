@@ -24,11 +24,7 @@ TOPIC = "hub_link"
 KEPT: Final = 100_000
 """The number of acknowledged entries that are kept, so that a restored hub can ask for them again."""
 _SHOWN: Final = {
-    "sim": (
-        "sims",
-        "sim_key",
-        "network device_id slot_index present ignored_at not_receiving_since served_by",
-    ),
+    "sim": ("sims", "sim_key", "network device_id slot_index present ignored_at not_receiving_since served_by"),
     "device": ("devices", "device_id", "mode name manufacturer model present forgotten_at"),
 }
 """Kind -> table, key and columns of facts that are only shown."""
@@ -67,10 +63,7 @@ def add_everything(tx: Tx) -> tuple[int, int]:
 
 def counts(reader: Reader) -> dict[str, int]:
     """Return the number of rows of each kind that a shop sends when it joins, by the plural of the kind."""
-    return {
-        f"{kind}s": reader.count(f"SELECT COUNT(*) FROM {table}")
-        for kind, (table, _names) in TABLES.items()
-    }
+    return {f"{kind}s": reader.count(f"SELECT COUNT(*) FROM {table}") for kind, (table, _names) in TABLES.items()}
 
 
 def bounds(reader: Reader) -> tuple[int, int]:
@@ -82,10 +75,7 @@ def bounds(reader: Reader) -> tuple[int, int]:
 
 def prune(tx: Tx, acked_seq: int) -> None:
     """Drop entries that were acknowledged long ago, but never the last one: its number must not be used again."""
-    tx.run(
-        "DELETE FROM feed WHERE seq <= :upto AND seq < (SELECT MAX(seq) FROM feed)",
-        {"upto": acked_seq - KEPT},
-    )
+    tx.run("DELETE FROM feed WHERE seq <= :upto AND seq < (SELECT MAX(seq) FROM feed)", {"upto": acked_seq - KEPT})
 
 
 def first_entry(reader: Reader, kind: str, row_id: str, after: int) -> int | None:
@@ -165,9 +155,7 @@ def _references(kind: str, row: Mapping[str, Any] | None) -> Iterator[_Key]:
             yield other, row[field]
 
 
-def _add_references(
-    reader: Reader, rows: dict[_Key, dict[str, Any]], after: int
-) -> dict[_Key, int]:
+def _add_references(reader: Reader, rows: dict[_Key, dict[str, Any]], after: int) -> dict[_Key, int]:
     """Add the rows that the hub may not know, and to which others refer; return their first numbers in the feed."""
     first, new = dict[_Key, int](), rows
     while new:
@@ -192,9 +180,7 @@ def _first_entries(reader: Reader, wanted: Collection[_Key], after: int) -> dict
     return found
 
 
-def _in_order(
-    key: _Key, rows: Mapping[_Key, Mapping[str, Any]], seen: Collection[_Key]
-) -> list[_Key]:
+def _in_order(key: _Key, rows: Mapping[_Key, Mapping[str, Any]], seen: Collection[_Key]) -> list[_Key]:
     """Return a row after the rows that it refers to and that are not in the batch yet."""
     before: list[_Key] = []
     for each in _references(key[0], rows.get(key)):
@@ -222,16 +208,13 @@ def _rows(reader: Reader, wanted: set[_Key]) -> dict[_Key, dict[str, Any]]:
     return found
 
 
-def _messages(
-    reader: Reader, rows: dict[tuple[str, str], dict[str, Any]], *, texts: bool
-) -> dict[str, dict[str, Any]]:
+def _messages(reader: Reader, rows: dict[tuple[str, str], dict[str, Any]], *, texts: bool) -> dict[str, dict[str, Any]]:
     ids = sorted({str(row["message_id"]) for row in rows.values() if row.get("message_id")})
     if not ids:
         return {}
     found = {}
     for values in reader.all(
-        f"SELECT {_MESSAGE} FROM messages WHERE id IN (SELECT value ->> 0 FROM json_each(:ids))",
-        {"ids": json_ids(ids)},
+        f"SELECT {_MESSAGE} FROM messages WHERE id IN (SELECT value ->> 0 FROM json_each(:ids))", {"ids": json_ids(ids)}
     ):
         row = dict(zip(MESSAGE, values, strict=True))
         if not texts:
@@ -297,9 +280,7 @@ def remove_link(tx: Tx) -> None:
 
 def left_at(reader: Reader, branch_id: str) -> tuple[int, int]:
     """Return the epoch and how far its hub had the feed when this shop left as this branch; zeros if it never was it."""
-    row = reader.one(
-        "SELECT epoch, acked_seq FROM hub_left WHERE branch_id = :id", {"id": branch_id}
-    )
+    row = reader.one("SELECT epoch, acked_seq FROM hub_left WHERE branch_id = :id", {"id": branch_id})
     return (0, 0) if row is None else (int(row[0]), int(row[1]))
 
 
@@ -318,10 +299,7 @@ def begin_turn(tx: Tx, turn: int, sent_seq: int) -> None:
 
 def end_turn(tx: Tx, acked_seq: int, now: int) -> None:
     """Record the hub's answer."""
-    tx.run(
-        "UPDATE hub_link SET acked_seq = :seq, heard_at = :now, problem = ''",
-        {"seq": acked_seq, "now": now},
-    )
+    tx.run("UPDATE hub_link SET acked_seq = :seq, heard_at = :now, problem = ''", {"seq": acked_seq, "now": now})
 
 
 def set_problem(tx: Tx, problem: str) -> None:
@@ -350,9 +328,7 @@ def outcome_of(reader: Reader, command_id: str) -> dict[str, Any] | None:
     return None if found is None else dict(json.loads(found))
 
 
-def add_outcome(
-    tx: Tx, command: Mapping[str, Any], outcome: Mapping[str, Any], now: int
-) -> dict[str, Any]:
+def add_outcome(tx: Tx, command: Mapping[str, Any], outcome: Mapping[str, Any], now: int) -> dict[str, Any]:
     """Store the outcome of a command and return it, or the outcome of the first time if it was carried out before.
 
     Of its body only a decision is read again; others have numbers and texts, which are not kept.
@@ -384,9 +360,7 @@ def add_decisions(tx: Tx, rows: Iterable[Mapping[str, Any]], now: int) -> None:
 
 def was_claimed(reader: Reader, payment_id: str) -> bool:
     """Return whether the hub asked for a payment."""
-    return reader.exists(
-        "SELECT 1 FROM hub_commands WHERE subject = :id AND kind = 'claim'", {"id": payment_id}
-    )
+    return reader.exists("SELECT 1 FROM hub_commands WHERE subject = :id AND kind = 'claim'", {"id": payment_id})
 
 
 def decision_about(reader: Reader, payment_id: str) -> dict[str, Any] | None:

@@ -35,9 +35,7 @@ class Taking(Struct):
     aside: set[tuple[str, str]] = set()
 
 
-def store(
-    tx: Tx, kind: str, rows: Sequence[Mapping[str, Any]], taking: Taking, *, rest_us: int
-) -> None:
+def store(tx: Tx, kind: str, rows: Sequence[Mapping[str, Any]], taking: Taking, *, rest_us: int) -> None:
     """Store rows, except those that are further on here, and those that contradict rows here.
 
     Args:
@@ -66,12 +64,7 @@ def store(
             tx.run(
                 "INSERT INTO svc_codes (mode, code, transaction_seq, free_at) "
                 "VALUES (:mode, :code, (SELECT seq FROM transactions WHERE id = :id), :free_at) ON CONFLICT (mode, code) DO NOTHING",
-                {
-                    "mode": row["mode"],
-                    "code": row["svc_code"],
-                    "id": row["id"],
-                    "free_at": row["expires_at"] + rest_us,
-                },
+                {"mode": row["mode"], "code": row["svc_code"], "id": row["id"], "free_at": row["expires_at"] + rest_us},
             )
 
 
@@ -88,9 +81,7 @@ def _with_own_ids(row: Mapping[str, Any], taking: Taking) -> dict[str, Any]:
 _MERGED: Final = 3
 """Progress of a holder whose payment pays an order: which one is for that order to say."""
 _STEPS: Final[Mapping[str, Mapping[str, str]]] = {
-    "transaction": {
-        "payment_id": "payment_seq", "reversed_at": "reversed_at", "merged_into": "merged_into",
-    },
+    "transaction": {"payment_id": "payment_seq", "reversed_at": "reversed_at", "merged_into": "merged_into"},
     # One that the hub may have used must not be open here, unless an order here has it.
     "payment": {
         "standing": "CASE WHEN EXISTS (SELECT 1 FROM transactions t WHERE t.payment_seq = payments.seq "
@@ -99,7 +90,7 @@ _STEPS: Final[Mapping[str, Mapping[str, str]]] = {
     },
     "review": {"state": "state"},
     "message": {"payment_id": "payment_id"},
-}  # fmt: skip
+}
 """Kind -> what `_progress` needs of a copy, with the expressions that give it of the row here."""
 
 
@@ -115,16 +106,12 @@ def _progress(kind: str, row: Mapping[str, Any]) -> int:
     return int(kind == "message" and row.get("payment_id") is not None)
 
 
-def _behind_here(
-    tx: Tx, kind: str, rows: Sequence[dict[str, Any]], taking: Taking
-) -> list[dict[str, Any]]:
+def _behind_here(tx: Tx, kind: str, rows: Sequence[dict[str, Any]], taking: Taking) -> list[dict[str, Any]]:
     """Return the rows that are not here, or of which the hub's copy is further on."""
     name, key = "messages" if kind == "message" else TABLES[kind][0], KEYS.get(kind, "id")
     ids = [row[key] for row in rows]
     steps = _STEPS.get(kind, {})
-    found = tx.all_among(
-        f"SELECT {', '.join((key, *steps.values()))} FROM {name} WHERE {key} IN (members)", ids
-    )
+    found = tx.all_among(f"SELECT {', '.join((key, *steps.values()))} FROM {name} WHERE {key} IN (members)", ids)
     here = {one[0]: _progress(kind, dict(zip(steps, one[1:], strict=True))) for one in found}
     entries = dict[str, int]()
     if taking.after is not None:
@@ -139,14 +126,11 @@ def _behind_here(
     return [
         row
         for row in rows
-        if row[key] not in here
-        or not _is_kept(kind, row, here[row[key]], entries.get(row[key]), taking)
+        if row[key] not in here or not _is_kept(kind, row, here[row[key]], entries.get(row[key]), taking)
     ]
 
 
-def _is_kept(
-    kind: str, row: Mapping[str, Any], progress: int, entry: int | None, taking: Taking
-) -> bool:
+def _is_kept(kind: str, row: Mapping[str, Any], progress: int, entry: int | None, taking: Taking) -> bool:
     """Return whether the row here stays; `entry` is its last change here that the hub did not acknowledge."""
     # Messages have no entries of their own.
     if taking.after is not None and entry is None and kind != "message":
@@ -191,12 +175,8 @@ def not_here(reader: Reader, rows: Sequence[Mapping[str, Any]]) -> dict[str, Map
 
 def settle_standings(tx: Tx) -> list[str]:
     """Let each payment stand as the orders and reviews say; return those that have neither: their order has another one now."""
-    tx.run(
-        f"UPDATE payments SET standing = {_STANDING} WHERE standing <> {_STANDING} AND branch_id IS NULL"
-    )
-    return tx.column(
-        f"SELECT id FROM payments WHERE {_STANDING} IS NULL AND branch_id IS NULL ORDER BY seq"
-    )
+    tx.run(f"UPDATE payments SET standing = {_STANDING} WHERE standing <> {_STANDING} AND branch_id IS NULL")
+    return tx.column(f"SELECT id FROM payments WHERE {_STANDING} IS NULL AND branch_id IS NULL ORDER BY seq")
 
 
 def method_ids(reader: Reader) -> list[str]:
@@ -217,17 +197,12 @@ def sums(reader: Reader, branch_id: str | None = None, since_day: int = 0) -> li
 
     `since_day` is the first day, counted from 1970-01-01.
     """
-    whose = (
-        "branch_id IS NULL"
-        if branch_id is None
-        else f"branch_id = :branch AND {trusted('payments')}"
-    )
+    whose = "branch_id IS NULL" if branch_id is None else f"branch_id = :branch AND {trusted('payments')}"
     rows = reader.all(
         "SELECT stored_at / :day AS day, mode, currency, COUNT(*), SUM(amount_minor) FROM payments "
         f"WHERE {whose} AND stored_at >= :since GROUP BY stored_at / :day, mode, currency "
         "ORDER BY day DESC, mode, currency",
-        {"day": DAY_US, "since": since_day * DAY_US}
-        | ({} if branch_id is None else {"branch": branch_id}),
+        {"day": DAY_US, "since": since_day * DAY_US} | ({} if branch_id is None else {"branch": branch_id}),
     )
     names = ("day", "mode", "currency", "count", "amount_minor")
     return [dict(zip(names, (*row[:4], int(row[4])), strict=True)) for row in rows]
@@ -243,20 +218,14 @@ _NEEDS: Final[Mapping[str, Sequence[tuple[str, str]]]] = {
     "payment": (("message_id", "messages"), ("payment_method_id", "payment_methods")),
     "message": (("payment_method_id", "payment_methods"),),
     "transaction": (("payment_id", "payments"), ("held_payment_id", "payments")),
-    "review": (
-        ("message_id", "messages"), ("payment_id", "payments"), ("transaction_id", "transactions"),
-    ),
+    "review": (("message_id", "messages"), ("payment_id", "payments"), ("transaction_id", "transactions")),
     "reversal": (("message_id", "messages"),),
-}  # fmt: skip
+}
 """Kind -> the columns that name rows, with their tables."""
 
 
 def without(
-    tx: Tx,
-    kind: str,
-    rows: Iterable[dict[str, Any]],
-    same: dict[str, str],
-    aside: set[tuple[str, str]],
+    tx: Tx, kind: str, rows: Iterable[dict[str, Any]], same: dict[str, str], aside: set[tuple[str, str]]
 ) -> list[dict[str, Any]]:
     """Return the rows that can be stored, and change the rows here that were only the second choice.
 
@@ -277,9 +246,7 @@ def without(
     return found
 
 
-def _named(
-    tx: Tx, kind: str, rows: Iterable[dict[str, Any]], aside: set[tuple[str, str]]
-) -> list[dict[str, Any]]:
+def _named(tx: Tx, kind: str, rows: Iterable[dict[str, Any]], aside: set[tuple[str, str]]) -> list[dict[str, Any]]:
     """Return the rows that name only rows that are here: those that they name may have been kept aside."""
     found = [*rows]
     for field, name in _NEEDS.get(kind, ()):
@@ -291,9 +258,7 @@ def _named(
     return found
 
 
-def _new(
-    tx: Tx, kind: str, rows: Sequence[dict[str, Any]], same: dict[str, str]
-) -> list[dict[str, Any]]:
+def _new(tx: Tx, kind: str, rows: Sequence[dict[str, Any]], same: dict[str, str]) -> list[dict[str, Any]]:
     """Return the rows without those that are here under another id."""
     name, column, within, condition = _NATURAL[kind]
     key = "message_id" if kind == "reversal" else "id"
@@ -331,9 +296,7 @@ def _follow(tx: Tx, row: Mapping[str, Any], own: str) -> None:
         )
 
 
-def _transactions(
-    tx: Tx, rows: Sequence[dict[str, Any]], aside: set[tuple[str, str]]
-) -> list[dict[str, Any]]:
+def _transactions(tx: Tx, rows: Sequence[dict[str, Any]], aside: set[tuple[str, str]]) -> list[dict[str, Any]]:
     """Return the transactions that can be stored. A holder gives way to an order: it only says that nothing has the payment."""
     found, taken = dict[str, dict[str, Any]](), set[str]()
     for row in sorted(rows, key=lambda each: bool(each["origin"] == "open")):
@@ -379,13 +342,9 @@ def _take_payments(tx: Tx, row: dict[str, Any]) -> bool:
                 {"into": own, "id": holder},
             )
     for other, _origin in _others(tx, "held_payment_seq", own, wanted):
+        tx.run("UPDATE transactions SET held_payment_seq = NULL, status = 'PENDING' WHERE id = :id", {"id": other})
         tx.run(
-            "UPDATE transactions SET held_payment_seq = NULL, status = 'PENDING' WHERE id = :id",
-            {"id": other},
-        )
-        tx.run(
-            "UPDATE reviews SET state = 'used_elsewhere' WHERE transaction_id = :id AND state = 'open'",
-            {"id": other},
+            "UPDATE reviews SET state = 'used_elsewhere' WHERE transaction_id = :id AND state = 'open'", {"id": other}
         )
     return True
 
@@ -410,10 +369,8 @@ def _is_taken(tx: Tx, row: Mapping[str, Any]) -> bool:
     return row["status"] == "PENDING" and tx.exists(
         "SELECT 1 FROM transactions WHERE mode = :mode AND expected_telco_transaction_id = :telco_id "
         "AND status = 'PENDING' AND branch_id IS NULL AND id <> :id",
-        {
-            "mode": row["mode"], "telco_id": row.get("expected_telco_transaction_id"), "id": row["id"],
-        },
-    )  # fmt: skip
+        {"mode": row["mode"], "telco_id": row.get("expected_telco_transaction_id"), "id": row["id"]},
+    )
 
 
 def _beside_others(tx: Tx, row: dict[str, Any]) -> dict[str, Any]:

@@ -18,26 +18,21 @@ def known(reader: Reader, mode: Mode = Mode.LIVE) -> list[Device]:
     """Return the phones that were not forgotten, first seen first; with Mode.TEST those of the sandbox."""
     return reader.every(
         Device,
-        "SELECT * FROM devices WHERE forgotten_at IS NULL AND mode = :mode "
-        "ORDER BY first_seen_at, device_id",
+        "SELECT * FROM devices WHERE forgotten_at IS NULL AND mode = :mode ORDER BY first_seen_at, device_id",
         {"mode": mode},
     )
 
 
 def are_simulated(reader: Reader) -> bool:
     """Return whether there are phones and each of them is simulated."""
-    found = reader.all(
-        "SELECT mode FROM devices WHERE forgotten_at IS NULL AND (mode = 'live' OR present = 1)"
-    )
+    found = reader.all("SELECT mode FROM devices WHERE forgotten_at IS NULL AND (mode = 'live' OR present = 1)")
     return bool(found) and all(mode == Mode.TEST for (mode,) in found)
 
 
 def get(reader: Reader, device_id: str, mode: Mode = Mode.LIVE) -> Device | None:
     """Return one phone of this mode."""
     return reader.first(
-        Device,
-        "SELECT * FROM devices WHERE device_id = :id AND mode = :mode",
-        {"id": device_id, "mode": mode},
+        Device, "SELECT * FROM devices WHERE device_id = :id AND mode = :mode", {"id": device_id, "mode": mode}
     )
 
 
@@ -45,8 +40,7 @@ def named(reader: Reader, name: str) -> Device | None:
     """Return the real phone with this name, ignoring case."""
     return reader.first(
         Device,
-        "SELECT * FROM devices WHERE LOWER(name) = LOWER(:name) AND forgotten_at IS NULL "
-        "AND mode = 'live'",
+        "SELECT * FROM devices WHERE LOWER(name) = LOWER(:name) AND forgotten_at IS NULL AND mode = 'live'",
         {"name": name},
     )
 
@@ -77,9 +71,7 @@ def sims_told(reader: Reader) -> list[Sim]:
     return reader.every(Sim, "SELECT * FROM sims WHERE not_receiving_since IS NOT NULL")
 
 
-def sim_in_slot(
-    reader: Reader, device_id: str, slot_index: int, mode: Mode = Mode.LIVE
-) -> Sim | None:
+def sim_in_slot(reader: Reader, device_id: str, slot_index: int, mode: Mode = Mode.LIVE) -> Sim | None:
     """Return the SIM in a slot of a phone of this mode that was not forgotten."""
     return reader.first(
         Sim,
@@ -126,9 +118,7 @@ def receiver(reader: Reader, key: str) -> ReceivingSlot | None:
     if not rows:
         return _without_sim(reader, key)
     sim, line, _smsc, test_payment = rows[0]
-    return ReceivingSlot(
-        sim, line, [smsc for _, _, smsc, _ in rows if smsc is not None], test_payment is not None
-    )
+    return ReceivingSlot(sim, line, [smsc for _, _, smsc, _ in rows if smsc is not None], test_payment is not None)
 
 
 def _without_sim(reader: Reader, key: str) -> ReceivingSlot | None:
@@ -136,16 +126,12 @@ def _without_sim(reader: Reader, key: str) -> ReceivingSlot | None:
     if not key.startswith(WITHOUT_SIM):
         return None
     found = reader.first(
-        PaymentMethod,
-        "SELECT * FROM payment_methods WHERE id = :id",
-        {"id": key.removeprefix(WITHOUT_SIM)},
+        PaymentMethod, "SELECT * FROM payment_methods WHERE id = :id", {"id": key.removeprefix(WITHOUT_SIM)}
     )
     if found is None:
         return None
     at = found.created_at
-    sim = Sim(
-        0, key, None, None, network_of(found.provider), NO_DEVICE, 0, False, at, at, None, None
-    )
+    sim = Sim(0, key, None, None, network_of(found.provider), NO_DEVICE, 0, False, at, at, None, None)
     return ReceivingSlot(sim, found, [], False)
 
 
@@ -212,11 +198,7 @@ def restore_sim(tx: Tx, source: Source) -> None:
     tx.run(
         "INSERT INTO devices (device_id, name, present, first_seen_at, last_seen_at) "
         "VALUES (:device_id, :name, 0, :at, :at) ON CONFLICT (device_id) DO NOTHING",
-        {
-            "device_id": source.device_id,
-            "name": generated_name(None, None, source.device_id),
-            "at": source.since,
-        },
+        {"device_id": source.device_id, "name": generated_name(None, None, source.device_id), "at": source.since},
     )
     kind, _, rest = source.sim_key.partition(":")
     tx.run(

@@ -48,15 +48,11 @@ def ever(reader: Reader) -> list[PaymentMethod]:
 def on_sim(reader: Reader, sim_seq: int) -> PaymentMethod | None:
     """Return the number on a SIM."""
     return reader.first(
-        PaymentMethod,
-        "SELECT * FROM payment_methods WHERE sim_seq = :sim AND deleted_at IS NULL",
-        {"sim": sim_seq},
+        PaymentMethod, "SELECT * FROM payment_methods WHERE sim_seq = :sim AND deleted_at IS NULL", {"sim": sim_seq}
     )
 
 
-def with_number(
-    reader: Reader, mode: Mode, provider: str, phone_number: str
-) -> PaymentMethod | None:
+def with_number(reader: Reader, mode: Mode, provider: str, phone_number: str) -> PaymentMethod | None:
     """Return the number of this provider, if it is registered in this shop."""
     return reader.first(
         PaymentMethod,

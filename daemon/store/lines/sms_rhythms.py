@@ -50,9 +50,7 @@ def put(tx: Tx, rhythm: Rhythm) -> None:
 
 def last_message_at(reader: Reader, sim_key: str) -> int | None:
     """Return when the last message came to a SIM, None if none is known."""
-    at: int | None = reader.value(
-        "SELECT last_at FROM sim_rhythms WHERE sim_key = :key", {"key": sim_key}
-    )
+    at: int | None = reader.value("SELECT last_at FROM sim_rhythms WHERE sim_key = :key", {"key": sim_key})
     return at
 
 

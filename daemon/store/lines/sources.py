@@ -32,9 +32,7 @@ def get(reader: Reader, name: str) -> SourceRow | None:
     return reader.first(SourceRow, "SELECT * FROM source_states WHERE name = :name", {"name": name})
 
 
-def record(
-    tx: Tx, name: str, *, heard_at: int | None, refused: int, refused_at: int | None
-) -> None:
+def record(tx: Tx, name: str, *, heard_at: int | None, refused: int, refused_at: int | None) -> None:
     """Add `refused` posts, and move the times forward; None leaves a time as it is."""
     tx.run(
         "INSERT INTO source_states (name, heard_at, refused, refused_at) "

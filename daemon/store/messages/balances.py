@@ -29,10 +29,10 @@ from daemon.wire import Mode
 
 _ADD: Final = insertion(
     "line_balances", ChainEntry, "key", message_seq=number("messages", ":key"), sim_seq=SIM, provider=":provider"
-)  # fmt: skip
+)
 _CHANGE: Final = update(
     "line_balances", ChainEntry, "key", "at", "stored_at", "telco_id", "pays", "amount", "effect", "after", "smsc"
-)  # fmt: skip
+)
 _ADD_STATE: Final = insertion("line_trust", LineState, sim_seq=SIM, provider=":provider")
 _STATE_ANEW: Final = anew(LineState)
 LATEST: Final = 1 << 62
@@ -85,10 +85,7 @@ def state(reader: Reader, chain: Chain) -> LineState:
 
 def put_state(tx: Tx, chain: Chain, line: LineState) -> None:
     """Store the trust of a line."""
-    tx.run(
-        f"{_ADD_STATE} ON CONFLICT (sim_seq, provider) DO UPDATE SET {_STATE_ANEW}",
-        chain.params(**asdict(line)),
-    )
+    tx.run(f"{_ADD_STATE} ON CONFLICT (sim_seq, provider) DO UPDATE SET {_STATE_ANEW}", chain.params(**asdict(line)))
 
 
 def unsettled_chains(reader: Reader) -> list[Chain]:
@@ -174,9 +171,7 @@ def add_row(tx: Tx, chain: Chain, entry: ChainEntry, now: int, *, lapsed: bool) 
     return tx.add(
         "INSERT INTO line_rows (sim_seq, provider, before_minor, after_minor, began_at, grew_at, messages, lapsed) "
         "VALUES ((SELECT seq FROM sims WHERE sim_key = :sim_key), :provider, :before, :after, :at, :now, 1, :lapsed)",
-        chain.params(
-            before=entry.before, after=entry.after, at=entry.time, now=now, lapsed=int(lapsed)
-        ),
+        chain.params(before=entry.before, after=entry.after, at=entry.time, now=now, lapsed=int(lapsed)),
     )
 
 
@@ -355,9 +350,7 @@ def gaps(reader: Reader, chain: Chain, since: int) -> list[ChainEntry]:
     )
 
 
-def of_chain_since(
-    reader: Reader, chain: Chain, stored_since: int, at_least: int
-) -> list[ChainEntry]:
+def of_chain_since(reader: Reader, chain: Chain, stored_since: int, at_least: int) -> list[ChainEntry]:
     """Return the messages of the chain, the newest first: those stored since a time, and at least so many."""
     found = of_chain(reader, chain, 400)
     return [one for n, one in enumerate(found) if n < at_least or one.stored_at >= stored_since]
@@ -523,9 +516,7 @@ def forget_rejected(tx: Tx, message_id: str) -> bool:
 
 def change(tx: Tx, entry: ChainEntry) -> None:
     """Update the judgement of an entry."""
-    tx.run(
-        f"{_CHANGE} WHERE message_seq = (SELECT seq FROM messages WHERE id = :key)", _stored(entry)
-    )
+    tx.run(f"{_CHANGE} WHERE message_seq = (SELECT seq FROM messages WHERE id = :key)", _stored(entry))
 
 
 def _stored(entry: ChainEntry) -> dict[str, Any]:
@@ -591,16 +582,13 @@ class KnownSmsc(Struct, frozen=True):
 def smscs(reader: Reader, sim_key: str) -> list[KnownSmsc]:
     """Return the known SMSCs of a SIM, the oldest first; those only noticed are among them."""
     rows = reader.all(
-        "SELECT smsc, source, message_id, since FROM sim_smscs WHERE sim_key = :sim ORDER BY smsc",
-        {"sim": sim_key},
+        "SELECT smsc, source, message_id, since FROM sim_smscs WHERE sim_key = :sim ORDER BY smsc", {"sim": sim_key}
     )
     found = [KnownSmsc(row[0], SmscSource(row[1]), *row[2:]) for row in rows]
     return sorted(found, key=lambda one: one.since)
 
 
-def learn_smsc(
-    tx: Tx, sim_key: str, smsc: str, source: SmscSource, message_id: str | None, now: int
-) -> None:
+def learn_smsc(tx: Tx, sim_key: str, smsc: str, source: SmscSource, message_id: str | None, now: int) -> None:
     """Record an SMSC of a SIM; a home SMSC keeps its first reason."""
     tx.run(
         "INSERT INTO sim_smscs (sim_key, smsc, source, message_id, since) VALUES (:sim, :smsc, :source, :message, :now) "

@@ -18,9 +18,7 @@ from daemon.store.engine import Reader, Tx
 from daemon.store.rows import Conditions, insertion, json_ids
 from daemon.wire import MessageState, Mode
 
-_COMPLETE = ", ".join(
-    f"'{state}'" for state in MessageState if state is not MessageState.INCOMPLETE
-)
+_COMPLETE = ", ".join(f"'{state}'" for state in MessageState if state is not MessageState.INCOMPLETE)
 _ADD = insertion("messages", Message)
 CANDIDATES_MAX: Final = 64
 """Rival parts to look at for one part beside those of its message, the nearest in SMSC time."""
@@ -44,9 +42,7 @@ class MessageFilter(Struct, frozen=True):
     mode: Mode | None = None
 
 
-def page(
-    reader: Reader, wanted: MessageFilter, *, limit: int, offset: int
-) -> tuple[list[Any], int]:
+def page(reader: Reader, wanted: MessageFilter, *, limit: int, offset: int) -> tuple[list[Any], int]:
     """Return one page of SMS with the merchant number that received each, newest first, and their total number."""
     conditions = _conditions(wanted, "LOWER(m.sender) = LOWER(:sender)")
     if wanted.mode is not None:
@@ -97,12 +93,10 @@ def _total(reader: Reader, wanted: MessageFilter) -> int:
         conditions.by("mode = :mode", mode=wanted.mode)
         conditions.by("state = :state", state=wanted.state)
         conditions.by(
-            "line IN (SELECT seq FROM payment_methods WHERE id = :line OR phone_number = :line)",
-            line=wanted.line,
+            "line IN (SELECT seq FROM payment_methods WHERE id = :line OR phone_number = :line)", line=wanted.line
         )
         total += reader.count(
-            f"SELECT COALESCE(SUM(count), 0) FROM message_counts WHERE {conditions.where}",
-            conditions.params,
+            f"SELECT COALESCE(SUM(count), 0) FROM message_counts WHERE {conditions.where}", conditions.params
         )
     elif wanted.state is None:
         # The state is the first column of the index of the period, and the rest is the index's own condition.
@@ -126,9 +120,7 @@ def _count(
     conditions.by("m.mode = :mode", mode=wanted.mode)
     for test in those:
         conditions.always(test)
-    return reader.count(
-        f"SELECT COUNT(*) FROM messages m WHERE {conditions.where}", conditions.params
-    )
+    return reader.count(f"SELECT COUNT(*) FROM messages m WHERE {conditions.where}", conditions.params)
 
 
 def with_line(reader: Reader, message_id: str) -> tuple[Message, str | None] | None:
@@ -148,9 +140,7 @@ def get(reader: Reader, message_id: str) -> Message | None:
 
 def payment_of(reader: Reader, message_id: str) -> str | None:
     """Return the id of a message's payment."""
-    found: str | None = reader.value(
-        "SELECT payment_id FROM messages WHERE id = :id", {"id": message_id}
-    )
+    found: str | None = reader.value("SELECT payment_id FROM messages WHERE id = :id", {"id": message_id})
     return found
 
 
@@ -255,12 +245,7 @@ def stored_parts(reader: Reader, message_id: str) -> list[PartRow]:
 
 
 def count_unjoined(
-    reader: Reader,
-    sim_key: str,
-    homes: Sequence[str],
-    since: int,
-    limit: int,
-    joined_to: str | None,
+    reader: Reader, sim_key: str, homes: Sequence[str], since: int, limit: int, joined_to: str | None
 ) -> int:
     """Return the number of messages through home SMSCs that lack parts since then, counted up to a limit.
 
@@ -271,19 +256,11 @@ def count_unjoined(
         "AND m.parts_seen + CASE WHEN m.id = :joined_to THEN 1 ELSE 0 END < m.parts_total "
         "AND m.created_at >= :since AND (m.smsc IS NULL OR EXISTS (SELECT 1 FROM json_each(:homes) "
         "WHERE LTRIM(m.smsc, '+') LIKE (value ->> 0))) LIMIT :limit) few",
-        {
-            "sim": sim_key,
-            "since": since,
-            "limit": limit,
-            "joined_to": joined_to,
-            "homes": _patterns(homes),
-        },
+        {"sim": sim_key, "since": since, "limit": limit, "joined_to": joined_to, "homes": _patterns(homes)},
     )
 
 
-def strays(
-    reader: Reader, sim_key: str, senders: Sequence[str], since: int, until: int, limit: int
-) -> list[int]:
+def strays(reader: Reader, sim_key: str, senders: Sequence[str], since: int, until: int, limit: int) -> list[int]:
     """Return when messages of these senders through home SMSCs came of which parts are missing, between two times."""
     if not senders:
         return []
@@ -417,8 +394,7 @@ def count_parts(tx: Tx, message_id: str) -> None:
 def put_text(tx: Tx, message_id: str, body: str) -> None:
     """Store the text of a message that came back from the hub without it."""
     tx.run(
-        "UPDATE messages SET body = :body WHERE id = :id AND COALESCE(body, '') = ''",
-        {"id": message_id, "body": body},
+        "UPDATE messages SET body = :body WHERE id = :id AND COALESCE(body, '') = ''", {"id": message_id, "body": body}
     )
 
 
@@ -435,12 +411,7 @@ def add_part(tx: Tx, part: dict[str, Any]) -> None:
         "COALESCE((SELECT seq FROM sims WHERE sim_key = :sim_key), (SELECT -seq FROM payment_methods WHERE 'no-sim:' || id = :sim_key)), "
         ":sha256, :pdu, :text, (SELECT seq FROM messages WHERE id = :message_id), :position, :sent_at, "
         ":storage, :slot, :received_at, :synthesised)",
-        {
-            **part,
-            "sha256": bytes.fromhex(part["sha256"]),
-            "pdu": octets,
-            "text": text,
-        },
+        {**part, "sha256": bytes.fromhex(part["sha256"]), "pdu": octets, "text": text},
     )
 
 
@@ -489,35 +460,23 @@ def record_result(
     )
 
 
-def record_release(
-    tx: Tx, message_id: str, state: MessageState, reasons: list[str], payment_id: str | None
-) -> None:
+def record_release(tx: Tx, message_id: str, state: MessageState, reasons: list[str], payment_id: str | None) -> None:
     """Record the result of a held message that was released."""
     tx.run(
-        "UPDATE messages SET state = :state, reasons = :reasons, payment_id = :payment_id, trusted = 1 "
-        "WHERE id = :id",
-        {
-            "id": message_id,
-            "state": state,
-            "reasons": json.dumps(reasons),
-            "payment_id": payment_id,
-        },
+        "UPDATE messages SET state = :state, reasons = :reasons, payment_id = :payment_id, trusted = 1 WHERE id = :id",
+        {"id": message_id, "state": state, "reasons": json.dumps(reasons), "payment_id": payment_id},
     )
 
 
 def keep_received_at(tx: Tx, message_id: str, received_at: int) -> None:
     """Restore the time of arrival: the message was read again later, not received later."""
-    tx.run(
-        "UPDATE messages SET received_at = :at WHERE id = :id",
-        {"id": message_id, "at": received_at},
-    )
+    tx.run("UPDATE messages SET received_at = :at WHERE id = :id", {"id": message_id, "at": received_at})
 
 
 def mark_paid(tx: Tx, message_id: str) -> None:
     """Record that the payment of a held or historical message paid a transaction in the end."""
     tx.run(
-        "UPDATE messages SET state = 'payment' WHERE id = :id AND state IN ('held', 'historical')",
-        {"id": message_id},
+        "UPDATE messages SET state = 'payment' WHERE id = :id AND state IN ('held', 'historical')", {"id": message_id}
     )
 
 
@@ -539,15 +498,10 @@ def mark_held(tx: Tx, message_id: str, payment_id: str | None) -> None:
 
 def mark_rejected(tx: Tx, message_id: str) -> None:
     """Record that an operator rejected a held message: it is not a payment."""
-    tx.run(
-        "UPDATE messages SET state = 'not_payment' WHERE id = :id AND state = 'held'",
-        {"id": message_id},
-    )
+    tx.run("UPDATE messages SET state = 'not_payment' WHERE id = :id AND state = 'held'", {"id": message_id})
 
 
-def held_of_sender(
-    reader: Reader, *, mode: Mode, provider: str, sender: str, after: int, limit: int
-) -> list[Message]:
+def held_of_sender(reader: Reader, *, mode: Mode, provider: str, sender: str, after: int, limit: int) -> list[Message]:
     """Return held messages of a sender that are in no balance chain, in order, after `after`."""
     return reader.every(
         Message,
@@ -582,8 +536,7 @@ def incomplete_without_notice(reader: Reader, before: int, limit: int) -> list[I
 def mark_noticed(tx: Tx, message_id: str) -> None:
     """Record that a notice was sent; the part that completes the message removes the mark."""
     tx.run(
-        "UPDATE messages SET reasons = :reasons WHERE id = :id",
-        {"reasons": f'["{PARTS_MISSING}"]', "id": message_id},
+        "UPDATE messages SET reasons = :reasons WHERE id = :id", {"reasons": f'["{PARTS_MISSING}"]', "id": message_id}
     )
 
 

@@ -95,18 +95,13 @@ def listed(reader: Reader, wanted: PaymentFilter, *, limit: int) -> tuple[list[L
     key, order = SORTS[wanted.sort]
     behind = Conditions()
     if wanted.after is not None:
-        place = reader.one(
-            "SELECT stored_at, amount_minor, seq FROM payments WHERE id = :id", {"id": wanted.after}
-        )
+        place = reader.one("SELECT stored_at, amount_minor, seq FROM payments WHERE id = :id", {"id": wanted.after})
         if place is None:
             return [], False
         # Compared as a pair, the index finds the place; compared with OR, every row before it is read.
         behind.always(f"({key}, p.seq) {'<' if order == 'DESC' else '>'} (:place, :place_seq)")
         stored_at, amount, seq = place
-        behind.params = {
-            "place": stored_at if key == "p.stored_at" else amount,
-            "place_seq": seq,
-        }
+        behind.params = {"place": stored_at if key == "p.stored_at" else amount, "place_seq": seq}
     for conditions in _ways(reader, wanted.search):
         _narrow(conditions, wanted)
         found = reader.page(
@@ -170,9 +165,7 @@ def one(reader: Reader, payment_id: str) -> Listed | None:
     """Return one payment; None if there is none with this id."""
     of_one = Conditions()
     of_one.by("p.id = :id", id=payment_id)
-    found = reader.page(
-        _LIST, of_one, order="p.seq", limit=1, total=UNCOUNTED, p=Payment, t=Transaction
-    )
+    found = reader.page(_LIST, of_one, order="p.seq", limit=1, total=UNCOUNTED, p=Payment, t=Transaction)
     return _listed(found.rows[0]) if found.rows else None
 
 
@@ -180,9 +173,7 @@ def _narrow(conditions: Conditions, wanted: PaymentFilter) -> None:
     conditions.by("p.mode = :mode", mode=wanted.mode)
     conditions.by("p.stored_at >= :since", since=wanted.since)
     conditions.by("p.stored_at < :until", until=wanted.until)
-    conditions.by(
-        "p.branch_id = (SELECT id FROM branches WHERE name = :branch)", branch=wanted.branch
-    )
+    conditions.by("p.branch_id = (SELECT id FROM branches WHERE name = :branch)", branch=wanted.branch)
     conditions.by("p.payer_phone = :payer_phone", payer_phone=wanted.payer_phone)
     if wanted.state is not None:
         conditions.always(STATES[wanted.state])

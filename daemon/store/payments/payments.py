@@ -61,10 +61,7 @@ def add(tx: Tx, payment: dict[str, Any], *, again: bool = False) -> Payment | No
 
 def withdraw(tx: Tx, payment_id: str) -> None:
     """Let a payment count nowhere, because the approval that made it was taken back; its network ID is free again."""
-    tx.run(
-        "UPDATE payments SET standing = 'withdrawn', double_of = id WHERE id = :id",
-        {"id": payment_id},
-    )
+    tx.run("UPDATE payments SET standing = 'withdrawn', double_of = id WHERE id = :id", {"id": payment_id})
 
 
 def get(reader: Reader, payment_id: str) -> Payment | None:
@@ -98,30 +95,20 @@ def overwrite_imported(tx: Tx, payment_id: str, payment: dict[str, Any]) -> Paym
     Its id, mode, provider, transaction ID, standing and reversal stay.
     """
     search_index.remove(tx, "payments", [payment_id])
-    changed = tx.only(
-        Payment,
-        f"{_OVERWRITE} WHERE id = :id RETURNING *",
-        {**payment, "id": payment_id},
-    )
+    changed = tx.only(Payment, f"{_OVERWRITE} WHERE id = :id RETURNING *", {**payment, "id": payment_id})
     search_index.add(tx, "payments", [payment_id])
     return changed
 
 
 def set_historical(tx: Tx, payment: Payment, *, historical: bool) -> Payment:
     """Set whether a payment is history, and return it as it is then."""
-    tx.run(
-        "UPDATE payments SET historical = :historical WHERE id = :id",
-        {"id": payment.id, "historical": historical},
-    )
+    tx.run("UPDATE payments SET historical = :historical WHERE id = :id", {"id": payment.id, "historical": historical})
     return replace(payment, historical=historical)
 
 
 def set_standing(tx: Tx, payment_id: str, standing: str) -> None:
     """Set the standing of a payment: used, open or review."""
-    tx.run(
-        "UPDATE payments SET standing = :standing WHERE id = :id",
-        {"id": payment_id, "standing": standing},
-    )
+    tx.run("UPDATE payments SET standing = :standing WHERE id = :id", {"id": payment_id, "standing": standing})
 
 
 def set_decider(tx: Tx, payment_id: str, decider: str, standing: str) -> None:
@@ -135,21 +122,16 @@ def set_decider(tx: Tx, payment_id: str, decider: str, standing: str) -> None:
 def reverse(tx: Tx, payment_id: str, at: int) -> bool:
     """Record that the network took a payment back; return False if that is recorded already."""
     return tx.changed(
-        "UPDATE payments SET reversed_at = :at WHERE id = :id AND reversed_at IS NULL",
-        {"id": payment_id, "at": at},
+        "UPDATE payments SET reversed_at = :at WHERE id = :id AND reversed_at IS NULL", {"id": payment_id, "at": at}
     )
 
 
 def record_line_activity(tx: Tx, payment_method_id: str | None, sim_key: str, now_us: int) -> None:
     """Record on the line and on the SIM that a payment was read."""
-    tx.run(
-        "UPDATE sims SET read_payment_at = :now WHERE sim_key = :sim_key",
-        {"now": now_us, "sim_key": sim_key},
-    )
+    tx.run("UPDATE sims SET read_payment_at = :now WHERE sim_key = :sim_key", {"now": now_us, "sim_key": sim_key})
     if payment_method_id is not None:
         tx.run(
-            "UPDATE payment_methods SET last_payment_at = :now WHERE id = :id",
-            {"now": now_us, "id": payment_method_id},
+            "UPDATE payment_methods SET last_payment_at = :now WHERE id = :id", {"now": now_us, "id": payment_method_id}
         )
 
 
@@ -201,9 +183,7 @@ def unplaced_by_currency(
     )
 
 
-def unplaced_first(
-    reader: Reader, sim_key: str, provider: str, since: int, limit: int
-) -> list[Payment]:
+def unplaced_first(reader: Reader, sim_key: str, provider: str, since: int, limit: int) -> list[Payment]:
     """Return the first of those payments, in order of storage."""
     return reader.every(
         Payment,
@@ -215,9 +195,7 @@ def unplaced_first(
     )
 
 
-def claim(
-    tx: Tx, sim_key: str, provider: str, since: int, payment_method_id: str
-) -> list[tuple[Payment, Payment]]:
+def claim(tx: Tx, sim_key: str, provider: str, since: int, payment_method_id: str) -> list[tuple[Payment, Payment]]:
     """Assign a merchant number to those payments; return each as it was and as it is."""
     rows = tx.every(
         Payment,
@@ -251,22 +229,12 @@ def reversal_of(reader: Reader, payment: Payment) -> Reversal | None:
     return reader.first(
         Reversal,
         "SELECT * FROM reversals WHERE mode = :mode AND provider = :provider AND original_telco_id = :id",
-        {
-            "mode": payment.mode,
-            "provider": payment.provider,
-            "id": payment.telco_transaction_id,
-        },
+        {"mode": payment.mode, "provider": payment.provider, "id": payment.telco_transaction_id},
     )
 
 
 def record_reversal(
-    tx: Tx,
-    payment: Payment,
-    *,
-    transaction_id: str | None,
-    message_id: str,
-    now: int,
-    **more: int | str | None,
+    tx: Tx, payment: Payment, *, transaction_id: str | None, message_id: str, now: int, **more: int | str | None
 ) -> None:
     """Record a reversal in the journal and notify the owner.
 
@@ -305,28 +273,18 @@ def is_payer_approved(reader: Reader, mode: Mode, phone_number: str, name: str) 
     return reader.exists(
         "SELECT 1 FROM approved_payers WHERE mode = :mode AND phone_number = :phone_number "
         "AND name_key = :name_key AND revoked_at IS NULL",
-        {
-            "mode": mode,
-            "phone_number": phone_number,
-            "name_key": person_name.comparison_key(name),
-        },
+        {"mode": mode, "phone_number": phone_number, "name_key": person_name.comparison_key(name)},
     )
 
 
-def approved_numbers(
-    reader: Reader, payment: Payment, transactions: Iterable[Transaction | None]
-) -> frozenset[str]:
+def approved_numbers(reader: Reader, payment: Payment, transactions: Iterable[Transaction | None]) -> frozenset[str]:
     """Return the expected payer numbers of these transactions for which the name on the payment is approved."""
     name = payment.payer_name
     if name is None:
         return frozenset()
-    expected = {
-        transaction.expected_payer_phone for transaction in transactions if transaction is not None
-    }
+    expected = {transaction.expected_payer_phone for transaction in transactions if transaction is not None}
     return frozenset(
-        number
-        for number in expected
-        if number is not None and is_payer_approved(reader, payment.mode, number, name)
+        number for number in expected if number is not None and is_payer_approved(reader, payment.mode, number, name)
     )
 
 
@@ -340,13 +298,7 @@ def approved_payer(reader: Reader, payer_id: str, mode: Mode | None) -> Approved
 
 
 def approved_payers(
-    reader: Reader,
-    *,
-    phone_number: str | None,
-    revoked: bool,
-    mode: Mode | None,
-    limit: int,
-    offset: int,
+    reader: Reader, *, phone_number: str | None, revoked: bool, mode: Mode | None, limit: int, offset: int
 ) -> tuple[list[ApprovedPayer], int]:
     """Return one page of approvals, newest first, and their total number; `revoked` includes revoked ones."""
     conditions = Conditions()
@@ -355,26 +307,13 @@ def approved_payers(
     if not revoked:
         conditions.always("a.revoked_at IS NULL")
     found = reader.page(
-        "SELECT a.* FROM approved_payers a",
-        conditions,
-        order="a.seq DESC",
-        limit=limit,
-        offset=offset,
-        a=ApprovedPayer,
+        "SELECT a.* FROM approved_payers a", conditions, order="a.seq DESC", limit=limit, offset=offset, a=ApprovedPayer
     )
     return found.rows, found.total
 
 
 def approve_payer(
-    tx: Tx,
-    *,
-    payer_id: str,
-    mode: Mode,
-    phone_number: str,
-    name: str,
-    review_id: str,
-    by: str,
-    now: int,
+    tx: Tx, *, payer_id: str, mode: Mode, phone_number: str, name: str, review_id: str, by: str, now: int
 ) -> ApprovedPayer | None:
     """Approve a name for a number. Return None if it is approved already or has no word to recognise it by."""
     if not person_name.is_name(name):
@@ -401,8 +340,7 @@ def approve_payer(
 def approved_by_review(reader: Reader, review_id: str) -> list[str]:
     """Return the ids of the names that a review approved and nobody revoked."""
     return reader.column(
-        "SELECT id FROM approved_payers WHERE review_id = :id AND revoked_at IS NULL",
-        {"id": review_id},
+        "SELECT id FROM approved_payers WHERE review_id = :id AND revoked_at IS NULL", {"id": review_id}
     )
 
 

@@ -81,13 +81,7 @@ def get(reader: Reader, review_id: str, mode: Mode | None) -> Review | None:
 
 
 def page(
-    reader: Reader,
-    *,
-    state: str | None,
-    mode: Mode | None,
-    limit: int,
-    offset: int,
-    branch: str | None = None,
+    reader: Reader, *, state: str | None, mode: Mode | None, limit: int, offset: int, branch: str | None = None
 ) -> tuple[list[Review], int]:
     """Return one page of reviews, newest first, and their total number; None filters nothing; `branch` is a name."""
     conditions = Conditions()
@@ -95,26 +89,17 @@ def page(
     conditions.by("r.mode = :mode", mode=mode)
     conditions.by("r.branch_id = (SELECT id FROM branches WHERE name = :branch)", branch=branch)
     found = reader.page(
-        "SELECT r.* FROM reviews r",
-        conditions,
-        order="r.seq DESC",
-        limit=limit,
-        offset=offset,
-        r=Review,
+        "SELECT r.* FROM reviews r", conditions, order="r.seq DESC", limit=limit, offset=offset, r=Review
     )
     return found.rows, found.total
 
 
 def count_open(reader: Reader, mode: Mode) -> int:
     """Return how many reviews wait for a decision."""
-    return reader.count(
-        "SELECT COUNT(*) FROM reviews WHERE state = 'open' AND mode = :mode", {"mode": mode}
-    )
+    return reader.count("SELECT COUNT(*) FROM reviews WHERE state = 'open' AND mode = :mode", {"mode": mode})
 
 
-def next_open(
-    reader: Reader, *, before: int | None, without: Collection[ReviewReason], mode: Mode
-) -> Review | None:
+def next_open(reader: Reader, *, before: int | None, without: Collection[ReviewReason], mode: Mode) -> Review | None:
     """Return the newest open review whose approval does not wait, or the newest one that is older than `before`; None if there is none.
 
     Args:
@@ -146,9 +131,7 @@ def last_decided(reader: Reader, by: str, since: int) -> Review | None:
 def open_for_payment(reader: Reader, payment_id: str) -> list[Review]:
     """Return the open reviews of a payment."""
     return reader.every(
-        Review,
-        "SELECT * FROM reviews WHERE payment_id = :id AND state = 'open' ORDER BY seq",
-        {"id": payment_id},
+        Review, "SELECT * FROM reviews WHERE payment_id = :id AND state = 'open' ORDER BY seq", {"id": payment_id}
     )
 
 
@@ -189,11 +172,7 @@ def open_of_reason(
 
 def open_for_message(reader: Reader, message_id: str) -> Review | None:
     """Return the open review of a message; there is at most one."""
-    return reader.first(
-        Review,
-        "SELECT * FROM reviews WHERE message_id = :id AND state = 'open'",
-        {"id": message_id},
-    )
+    return reader.first(Review, "SELECT * FROM reviews WHERE message_id = :id AND state = 'open'", {"id": message_id})
 
 
 def open_for_transaction(reader: Reader, transaction_id: str) -> list[Review]:
@@ -248,18 +227,12 @@ def drop_approval(tx: Tx, approval: WaitingApproval, why: str, now: int) -> None
 
 def waiting(reader: Reader, review_id: str) -> WaitingApproval | None:
     """Return the approval of a review that waits; None if none does."""
-    return reader.first(
-        WaitingApproval,
-        "SELECT * FROM approvals_waiting WHERE review_id = :id",
-        {"id": review_id},
-    )
+    return reader.first(WaitingApproval, "SELECT * FROM approvals_waiting WHERE review_id = :id", {"id": review_id})
 
 
 def next_waiting(reader: Reader) -> WaitingApproval | None:
     """Return the approval that is carried out next; None if none waits."""
-    return reader.first(
-        WaitingApproval, "SELECT * FROM approvals_waiting ORDER BY due_at, seq LIMIT 1"
-    )
+    return reader.first(WaitingApproval, "SELECT * FROM approvals_waiting ORDER BY due_at, seq LIMIT 1")
 
 
 def last_waiting(reader: Reader, user_name: str) -> Review | None:
@@ -272,16 +245,12 @@ def last_waiting(reader: Reader, user_name: str) -> Review | None:
     )
 
 
-def close(
-    tx: Tx, review_id: str, state: str, *, by: str, now: int, notes: str | None = None
-) -> bool:
+def close(tx: Tx, review_id: str, state: str, *, by: str, now: int, notes: str | None = None) -> bool:
     """Decide an open review; return False if it was decided before. An approval of another user that waits is dropped and told."""
     overtaken = waiting(tx, review_id)
     if overtaken is not None:
         mine = by == f"user:{overtaken.user_name}"
-        drop_approval(
-            tx, overtaken, "" if mine else f"{by} decided its review first ({state}).", now
-        )
+        drop_approval(tx, overtaken, "" if mine else f"{by} decided its review first ({state}).", now)
     return tx.changed(
         "UPDATE reviews SET state = :state, decided_at = :now, decided_by = :by, notes = :notes "
         "WHERE id = :id AND state = 'open'",
@@ -326,18 +295,12 @@ def change_reason(tx: Tx, payment_id: str, reason: ReviewReason) -> None:
 
 def set_reason(tx: Tx, review_id: str, reason: ReviewReason) -> None:
     """Change the reason of one open review."""
-    tx.run(
-        "UPDATE reviews SET reason = :reason WHERE id = :id AND state = 'open'",
-        {"id": review_id, "reason": reason},
-    )
+    tx.run("UPDATE reviews SET reason = :reason WHERE id = :id AND state = 'open'", {"id": review_id, "reason": reason})
 
 
 def set_payment(tx: Tx, review_id: str, payment_id: str) -> None:
     """Record the payment that the review's message made in the end."""
-    tx.run(
-        "UPDATE reviews SET payment_id = :payment_id WHERE id = :id",
-        {"id": review_id, "payment_id": payment_id},
-    )
+    tx.run("UPDATE reviews SET payment_id = :payment_id WHERE id = :id", {"id": review_id, "payment_id": payment_id})
 
 
 def _text(details: dict[str, Any]) -> str:
@@ -348,9 +311,7 @@ SHOWN_NEAR: Final = 8
 """Messages of the line to look at on each side; a few of them are shown."""
 
 
-def evidence_of(
-    reader: Reader, review_id: str, mode: Mode | None, now: int
-) -> ReviewEvidence | None:
+def evidence_of(reader: Reader, review_id: str, mode: Mode | None, now: int) -> ReviewEvidence | None:
     """Return a review with its evidence, None if there is none with this id and mode."""
     review = get(reader, review_id, mode)
     return None if review is None else _collected(reader, review, now)
@@ -382,9 +343,7 @@ def _collected(reader: Reader, review: Review, now: int) -> ReviewEvidence:
     other_id = details.get("payment_id")
     # If the other message made a payment, the payment is shown, otherwise the message itself.
     other_message_id = details.get("message_id") if other_id is None else None
-    typed = (
-        json.loads(message.fields).get("reference") if payment is None else payment.reference_text
-    )
+    typed = json.loads(message.fields).get("reference") if payment is None else payment.reference_text
     later = waiting(reader, review.id) if review.state == OPEN else None
     near_miss = review.state == OPEN and review.reason == ReviewReason.NEAR_MISS
     place = None
@@ -400,22 +359,16 @@ def _collected(reader: Reader, review: Review, now: int) -> ReviewEvidence:
         message=message,
         # The number that received it, even if it was deleted since.
         line=reader.first(
-            PaymentMethod,
-            "SELECT * FROM payment_methods WHERE id = :id",
-            {"id": message.payment_method_id},
+            PaymentMethod, "SELECT * FROM payment_methods WHERE id = :id", {"id": message.payment_method_id}
         ),
         payment=payment,
         request=transaction,
         pays=None if payment is None else transactions.paid_by(reader, payment.id),
         other_payment=None if other_id is None else payments.get(reader, other_id),
         other_message=None if other_message_id is None else messages.get(reader, other_message_id),
-        named=tuple(
-            transactions.by_codes_in_use(reader, review.mode, candidates(str(typed or "")), now)
-        ),
+        named=tuple(transactions.by_codes_in_use(reader, review.mode, candidates(str(typed or "")), now)),
         # As of now: transactions may be paid, or made, after the payment came.
-        suggestions=tuple(suggestions.suggestions(reader, payment))
-        if payment and near_miss
-        else (),
+        suggestions=tuple(suggestions.suggestions(reader, payment)) if payment and near_miss else (),
         place=place,
         approving_by=None if later is None else f"user:{later.user_name}",
     )

@@ -18,22 +18,14 @@ from daemon.store.rows import json_ids
 from parsers.money import read_money
 from parsers.pasted import plain_amount
 
-OF_TRANSACTION: Final = (
-    "svc_code",
-    "customer_name",
-    "client_reference",
-    "description",
-    "phone_number",
-)
+OF_TRANSACTION: Final = ("svc_code", "customer_name", "client_reference", "description", "phone_number")
 OF_PAYMENT: Final = ("telco_transaction_id", "payer_name", "payer_phone", "reference_text")
 BATCH: Final = 50
 """Rows of each table that one commit adds; it takes 4 ms."""
 GRAM: Final = 3
 WORDS_MAX: Final = 5
 _AMOUNT: Final = re.compile(r"[0-9]{1,7}(?:[.,][0-9]{1,2})?", re.ASCII)
-_CURRENCY: Final = re.compile(
-    r"(?:ghs|gh\u20b5|gh\u00a2|\u20b5|cedis?)\s*|\s*(?:ghs|cedis?)$", re.IGNORECASE
-)
+_CURRENCY: Final = re.compile(r"(?:ghs|gh\u20b5|gh\u00a2|\u20b5|cedis?)\s*|\s*(?:ghs|cedis?)$", re.IGNORECASE)
 _PHONE_DIGITS: Final = 7
 """The last digits of a number: nearly all numbers have the same first ones."""
 _MERGED: Final = 100
@@ -78,9 +70,7 @@ def match(words: Sequence[str], dialled: str | None) -> str | None:
     if not long or any("\0" in word for word in words):
         return None
     found = " AND ".join(_all_of(word) for word in long)
-    return (
-        f"({found})" if dialled is None else f"({found}) OR ({_all_of(dialled[-_PHONE_DIGITS:])})"
-    )
+    return f"({found})" if dialled is None else f"({found}) OR ({_all_of(dialled[-_PHONE_DIGITS:])})"
 
 
 def amount_of(text: str) -> int | None:
@@ -96,10 +86,7 @@ def rows(of_transaction: str, of_payment: str) -> Sequence[tuple[str, str]]:
     """Return where the rows of a `:match` are that hold the text by these tests of a row: each a source and a condition."""
     of_table = "search MATCH :match AND search.rowid % 2"
     return (
-        (
-            "search CROSS JOIN transactions t",
-            f"{of_table} = 0 AND t.seq = search.rowid / 2 AND {of_transaction}",
-        ),
+        ("search CROSS JOIN transactions t", f"{of_table} = 0 AND t.seq = search.rowid / 2 AND {of_transaction}"),
         (
             "search CROSS JOIN payments p CROSS JOIN transactions t",
             f"{of_table} = 1 AND p.seq = search.rowid / 2 AND t.payment_seq = p.seq AND {of_payment}",
@@ -107,9 +94,7 @@ def rows(of_transaction: str, of_payment: str) -> Sequence[tuple[str, str]]:
     )
 
 
-PAYMENTS: Final = (
-    "SELECT search.rowid / 2 FROM search WHERE search MATCH :match AND search.rowid % 2 = 1"
-)
+PAYMENTS: Final = "SELECT search.rowid / 2 FROM search WHERE search MATCH :match AND search.rowid % 2 = 1"
 """The numbers of the payments of a `:match`."""
 
 
@@ -136,9 +121,7 @@ def catch_up(tx: Tx) -> bool:
         return False
     at = indexed(tx)
     tops = []
-    for (table, place, text), after in zip(
-        _TABLES, (at.transaction_seq, at.payment_seq), strict=True
-    ):
+    for (table, place, text), after in zip(_TABLES, (at.transaction_seq, at.payment_seq), strict=True):
         part = f"SELECT seq FROM {table} WHERE seq > :after ORDER BY seq LIMIT {BATCH}"
         top = tx.value(f"SELECT MAX(seq) FROM ({part}) part", {"after": after}) or after
         tx.run(
@@ -147,10 +130,7 @@ def catch_up(tx: Tx) -> bool:
             {"after": after, "top": top},
         )
         tops.append(top)
-    tx.run(
-        "UPDATE search_cursor SET transaction_seq = :t, payment_seq = :p WHERE id = 1",
-        {"t": tops[0], "p": tops[1]},
-    )
+    tx.run("UPDATE search_cursor SET transaction_seq = :t, payment_seq = :p WHERE id = 1", {"t": tops[0], "p": tops[1]})
     if _is_purging(tx):
         _purge(tx)
     return is_behind(tx)

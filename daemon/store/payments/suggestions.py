@@ -84,11 +84,7 @@ def claimed_transactions(reader: Reader, payment: Payment) -> list[Transaction]:
         "SELECT t.* FROM payer_claims c JOIN transactions t "
         "ON t.id = c.transaction_id WHERE c.mode = :mode AND c.telco_transaction_id = :telco_id "
         "AND t.status IN ('PENDING', 'EXPIRED') ORDER BY c.said_at DESC, c.seq DESC LIMIT :limit",
-        {
-            "mode": payment.mode,
-            "telco_id": payment.telco_transaction_id,
-            "limit": CLAIMS_MAX,
-        },
+        {"mode": payment.mode, "telco_id": payment.telco_transaction_id, "limit": CLAIMS_MAX},
     )
 
 
@@ -112,8 +108,7 @@ def claims_of(reader: Reader, transaction_id: str) -> dict[str, int]:
     """Return the IDs that were claimed for a transaction, with the time of each."""
     return dict(
         reader.all(
-            "SELECT telco_transaction_id, said_at FROM payer_claims WHERE transaction_id = :id",
-            {"id": transaction_id},
+            "SELECT telco_transaction_id, said_at FROM payer_claims WHERE transaction_id = :id", {"id": transaction_id}
         )
     )
 

@@ -105,20 +105,11 @@ def queue_code(
     )
     until = now + CODE_TTL_US if transaction.expires_at is None else transaction.expires_at
     end, about, by = min(now + CODE_TTL_US, until), transaction.id, asked_by or "momo"
-    return _queue(
-        tx, kind, new_id(), number, body, end, about=about, sim_seq=line.sim_seq, now=now, actor=by
-    )
+    return _queue(tx, kind, new_id(), number, body, end, about=about, sim_seq=line.sim_seq, now=now, actor=by)
 
 
 def queue_receipt(
-    tx: Tx,
-    texting: Texting,
-    text_id: str,
-    transaction: Transaction,
-    payment: Payment,
-    *,
-    verdict: Verdict,
-    now: int,
+    tx: Tx, texting: Texting, text_id: str, transaction: Transaction, payment: Payment, *, verdict: Verdict, now: int
 ) -> bool:
     """Queue the receipt of a transaction that was just verified; return False as `queue_code` does."""
     number = _wanted(texting, TextKind.RECEIPT, transaction)
@@ -128,17 +119,10 @@ def queue_receipt(
     if line is None:
         return False
     body = receipt_text(
-        texting,
-        line,
-        verdict,
-        minor=payment.amount_minor,
-        currency=payment.currency,
-        code=transaction.svc_code,
+        texting, line, verdict, minor=payment.amount_minor, currency=payment.currency, code=transaction.svc_code
     )
     end, about = now + RECEIPT_TTL_US, transaction.id
-    return _queue(
-        tx, TextKind.RECEIPT, text_id, number, body, end, about=about, sim_seq=line.sim_seq, now=now
-    )
+    return _queue(tx, TextKind.RECEIPT, text_id, number, body, end, about=about, sim_seq=line.sim_seq, now=now)
 
 
 def queue_notice(tx: Tx, texting: Texting, text_id: str, number: str, body: str, now: int) -> bool:
@@ -152,21 +136,11 @@ def queue_notice(tx: Tx, texting: Texting, text_id: str, number: str, body: str,
     if line is None:
         return False
     end = now + NOTICE_VALID_US
-    return _queue(
-        tx, TextKind.NOTICE, text_id, number, body, end, about=None, sim_seq=line.sim_seq, now=now
-    )
+    return _queue(tx, TextKind.NOTICE, text_id, number, body, end, about=None, sim_seq=line.sim_seq, now=now)
 
 
 def queue_test(
-    tx: Tx,
-    texting: Texting,
-    text_id: str,
-    *,
-    sim_seq: int,
-    number: str,
-    body: str,
-    actor: str,
-    now: int,
+    tx: Tx, texting: Texting, text_id: str, *, sim_seq: int, number: str, body: str, actor: str, now: int
 ) -> bool:
     """Queue a test SMS for one SIM, with a merchant number or without; return False if the limits are reached."""
     params = {"sim": sim_seq, "hour": now - HOUR_US, "day": now - DAY_US}
@@ -179,9 +153,7 @@ def queue_test(
     if not may_receive(tx, texting, number, now) or not _is_below_limits(*counts):
         return False
     end, kind = now + TEST_TTL_US, TextKind.TEST
-    return _queue(
-        tx, kind, text_id, number, body, end, about=None, sim_seq=sim_seq, now=now, actor=actor
-    )
+    return _queue(tx, kind, text_id, number, body, end, about=None, sim_seq=sim_seq, now=now, actor=actor)
 
 
 def _wanted(texting: Texting, kind: TextKind, transaction: Transaction) -> str | None:
@@ -194,21 +166,14 @@ def _wanted(texting: Texting, kind: TextKind, transaction: Transaction) -> str |
 
 def _line(tx: Tx, texting: Texting, number: str, now: int) -> TextLine | None:
     """Return the line to send from, None if none is ready or the limits are reached."""
-    rows = tx.all(
-        _READY_LINES,
-        {"number": number, "hour": now - HOUR_US, "day": now - DAY_US},
-    )
+    rows = tx.all(_READY_LINES, {"number": number, "hour": now - HOUR_US, "day": now - DAY_US})
     # The SMS sent to the number within an hour, and those from a line's SIM within an hour and a day.
     lines = [(load(TextLine, row[:4]), row[4], row[5:7]) for row in rows]
     most = texting.per_number_hour
     if not lines or (most and lines[0][1] >= most):
         return None
     sent = {line.sim_seq: counts for line, _, counts in lines}
-    return choose_line(
-        [line for line, _, _ in lines],
-        number,
-        lambda line: _is_below_limits(*sent[line.sim_seq]),
-    )
+    return choose_line([line for line, _, _ in lines], number, lambda line: _is_below_limits(*sent[line.sim_seq]))
 
 
 def may_receive(tx: Tx, texting: Texting, number: str, now: int) -> bool:
@@ -260,13 +225,7 @@ def _queue(
 
 
 def _record(
-    tx: Tx,
-    what: str,
-    about: str | None,
-    kind: TextKind,
-    now: int,
-    actor: str = "momo",
-    **facts: object,
+    tx: Tx, what: str, about: str | None, kind: TextKind, now: int, actor: str = "momo", **facts: object
 ) -> None:
     data = {"kind": kind, **facts}
     journal.add(tx, type=what, mode=Mode.LIVE, at=now, actor=actor, transaction_id=about, data=data)
@@ -275,9 +234,7 @@ def _record(
 def of_transaction(reader: Reader, transaction_id: str) -> list[PayerText]:
     """Return the SMS of one transaction, oldest first."""
     return reader.every(
-        PayerText,
-        "SELECT * FROM sms_outbox WHERE transaction_id = :id ORDER BY seq",
-        {"id": transaction_id},
+        PayerText, "SELECT * FROM sms_outbox WHERE transaction_id = :id ORDER BY seq", {"id": transaction_id}
     )
 
 
@@ -294,10 +251,7 @@ def first_due(tx: Tx, sim_key: str, now: int) -> PayerText | None:
 
 def begin(tx: Tx, text: PayerText) -> PayerText:
     """Record that an SMS is being sent, before the phone gets it; return it as it is now."""
-    tx.run(
-        "UPDATE sms_outbox SET status = 'sending', tries = tries + 1 WHERE id = :id",
-        {"id": text.id},
-    )
+    tx.run("UPDATE sms_outbox SET status = 'sending', tries = tries + 1 WHERE id = :id", {"id": text.id})
     return get(tx, text.id)
 
 
@@ -317,9 +271,7 @@ def part_sent(tx: Tx, text_id: str, part: int, reference: int | None, now: int) 
         "INSERT INTO sms_outbox_parts (sms_id, part, reference, sent_at) VALUES (:id, :part, :reference, :now)",
         {"id": text_id, "part": part, "reference": reference, "now": now},
     )
-    tx.run(
-        "UPDATE sms_outbox SET parts_sent = :sent WHERE id = :id", {"id": text_id, "sent": part + 1}
-    )
+    tx.run("UPDATE sms_outbox SET parts_sent = :sent WHERE id = :id", {"id": text_id, "sent": part + 1})
 
 
 def retry_later(tx: Tx, text_id: str, next_try_at: int, why: str) -> None:
@@ -372,8 +324,7 @@ def overdue(reader: Reader, now: int) -> list[PayerText]:
     """Return queued SMS that have expired."""
     return reader.every(
         PayerText,
-        "SELECT * FROM sms_outbox WHERE status = 'queued' AND expires_at <= :now "
-        "ORDER BY expires_at, seq LIMIT :most",
+        "SELECT * FROM sms_outbox WHERE status = 'queued' AND expires_at <= :now ORDER BY expires_at, seq LIMIT :most",
         {"now": now, "most": EXPIRE_BATCH},
     )
 
@@ -385,12 +336,7 @@ def report(tx: Tx, sim_key: str, *, reference: int, number: str, outcome: str, n
         "JOIN sms_outbox o ON o.id = p.sms_id JOIN sims s ON s.seq = o.sim_seq "
         "WHERE p.reference = :reference AND p.sent_at > :since AND o.number = :number "
         "AND s.sim_key = :sim_key ORDER BY p.sent_at DESC, p.part DESC, o.seq DESC LIMIT 1",
-        {
-            "reference": reference,
-            "since": now - REPORT_MATCH_US,
-            "number": number,
-            "sim_key": sim_key,
-        },
+        {"reference": reference, "since": now - REPORT_MATCH_US, "number": number, "sim_key": sim_key},
     )
     if found is None:
         return False

@@ -302,12 +302,7 @@ def _run(wanted: TransactionFilter) -> str:
 
 
 def _look(
-    reader: Reader,
-    wanted: TransactionFilter,
-    test: RowCondition | None,
-    now: int,
-    limit: int,
-    offset: int,
+    reader: Reader, wanted: TransactionFilter, test: RowCondition | None, now: int, limit: int, offset: int
 ) -> tuple[list[Found], int]:
     asked = _Asked(wanted, test, _parameters(wanted, test, now))
     if test is not None and not offset and wanted.after is None:
@@ -332,9 +327,7 @@ def _look(
     return _page(reader, asked, limit, offset, backwards=backwards), total
 
 
-def _page(
-    reader: Reader, asked: _Asked, limit: int, offset: int, *, backwards: bool = False
-) -> list[Found]:
+def _page(reader: Reader, asked: _Asked, limit: int, offset: int, *, backwards: bool = False) -> list[Found]:
     falling = asked.wanted.falling
     order = "DESC" if falling is not backwards else "ASC"
     shown = "DESC" if falling else "ASC"
@@ -370,9 +363,7 @@ def _total(reader: Reader, asked: _Asked) -> int:
 
 def _kept_total(reader: Reader, wanted: TransactionFilter, params: dict[str, Any]) -> int:
     """Add up the stored totals; overdue transactions that are not swept yet move from one status to the other."""
-    narrowed = (
-        "(CAST(:mode AS TEXT) IS NULL OR mode = :mode) AND (:origin = 'all' OR origin = :origin)"
-    )
+    narrowed = "(CAST(:mode AS TEXT) IS NULL OR mode = :mode) AND (:origin = 'all' OR origin = :origin)"
     counts = {
         row[0]: int(row[1])
         for row in reader.all(
@@ -394,9 +385,7 @@ def _kept_total(reader: Reader, wanted: TransactionFilter, params: dict[str, Any
     return total
 
 
-def _parameters(
-    wanted: TransactionFilter, search: SeqQuery | RowCondition | None, now: int
-) -> dict[str, Any]:
+def _parameters(wanted: TransactionFilter, search: SeqQuery | RowCondition | None, now: int) -> dict[str, Any]:
     given = {
         "now": now,
         "since": wanted.since,
@@ -421,9 +410,7 @@ def _keys(asked: _Asked, order: str, each: str = "") -> str:
 
 def _place(reader: Reader, wanted: TransactionFilter) -> dict[str, Any] | None:
     """Return the position of the transaction `after` in the list; None if it does not exist."""
-    row = reader.one(
-        f"SELECT {_key(wanted)}, t.seq FROM {JOINED} WHERE t.id = :id", {"id": wanted.after}
-    )
+    row = reader.one(f"SELECT {_key(wanted)}, t.seq FROM {JOINED} WHERE t.id = :id", {"id": wanted.after})
     return None if row is None else {"after_key": row[0], "after_seq": row[1]}
 
 
@@ -530,9 +517,7 @@ def _one(reader: Reader, where: str, params: dict[str, Any], mode: Mode | None) 
     return rows[0] if rows else None
 
 
-def events_with_transactions(
-    reader: Reader, events: Iterable[Event]
-) -> list[tuple[Event, Found | None]]:
+def events_with_transactions(reader: Reader, events: Iterable[Event]) -> list[tuple[Event, Found | None]]:
     """Join journal entries with their transactions as they are now."""
     known: dict[str, Found | None] = {}
     joined: list[tuple[Event, Found | None]] = []
@@ -583,9 +568,7 @@ _MADE: Final = (
 )
 
 
-def made_by(
-    reader: Reader, actor: str | None, *, mode: Mode, since: int, limit: int
-) -> list[Found]:
+def made_by(reader: Reader, actor: str | None, *, mode: Mode, since: int, limit: int) -> list[Found]:
     """Return the newest transactions that a user made, such as `user:ama`, or with None any user."""
     sql = f"{_MADE} AND t.created_at >= :since ORDER BY t.created_at DESC, t.seq DESC LIMIT :limit"
     return found_by(reader, sql, {"actor": actor, "mode": mode, "since": since, "limit": limit})

@@ -31,8 +31,7 @@ def get(reader: Reader, transaction_id: str, mode: Mode | None = None) -> Transa
     """Return one transaction by its UUID; with `mode`, only if it is of that mode."""
     return reader.first(
         Transaction,
-        "SELECT * FROM transactions WHERE id = :id "
-        "AND (CAST(:mode AS TEXT) IS NULL OR mode = :mode)",
+        "SELECT * FROM transactions WHERE id = :id AND (CAST(:mode AS TEXT) IS NULL OR mode = :mode)",
         {"id": transaction_id, "mode": mode},
     )
 
@@ -55,8 +54,7 @@ def holding(reader: Reader, payment_id: str) -> Transaction | None:
     """Return the transaction that waits in MANUAL_REVIEW because of this payment."""
     return reader.first(
         Transaction,
-        "SELECT * FROM transactions "
-        "WHERE held_payment_seq = (SELECT seq FROM payments WHERE id = :id)",
+        "SELECT * FROM transactions WHERE held_payment_seq = (SELECT seq FROM payments WHERE id = :id)",
         {"id": payment_id},
     )
 
@@ -81,13 +79,7 @@ def claim_code(tx: Tx, mode: Mode, code: str, transaction_id: str, free_at: int,
         "VALUES (:mode, :code, (SELECT seq FROM transactions WHERE id = :transaction_id), :free_at) "
         "ON CONFLICT (mode, code) DO UPDATE SET transaction_seq = excluded.transaction_seq, "
         "free_at = excluded.free_at WHERE svc_codes.free_at <= :now",
-        {
-            "mode": mode.value,
-            "code": code,
-            "transaction_id": transaction_id,
-            "free_at": free_at,
-            "now": now,
-        },
+        {"mode": mode.value, "code": code, "transaction_id": transaction_id, "free_at": free_at, "now": now},
     )
 
 
@@ -103,20 +95,12 @@ def change_code(tx: Tx, transaction_id: str, code: str) -> Transaction:
 def reserve_code_until(tx: Tx, transaction: Transaction, free_at: int) -> None:
     """Change the time from which a transaction's code may be reused, if it still is the transaction's code."""
     tx.run(
-        "UPDATE svc_codes SET free_at = :free_at "
-        "WHERE mode = :mode AND code = :code AND transaction_seq = :seq",
-        {
-            "mode": transaction.mode,
-            "code": transaction.svc_code,
-            "seq": transaction.seq,
-            "free_at": free_at,
-        },
+        "UPDATE svc_codes SET free_at = :free_at WHERE mode = :mode AND code = :code AND transaction_seq = :seq",
+        {"mode": transaction.mode, "code": transaction.svc_code, "seq": transaction.seq, "free_at": free_at},
     )
 
 
-def by_codes_in_use(
-    reader: Reader, mode: Mode, codes: Sequence[str], now: int
-) -> list[Transaction]:
+def by_codes_in_use(reader: Reader, mode: Mode, codes: Sequence[str], now: int) -> list[Transaction]:
     """Return the transactions with these codes, in their order, except codes that may be reused."""
     if not codes:
         return []
@@ -177,9 +161,7 @@ def cancel(tx: Tx, transaction_id: str, now: int) -> Transaction | None:
     )
 
 
-def settle(
-    tx: Tx, transaction_id: str, *, settlement: str, by: str, now: int
-) -> Transaction | None:
+def settle(tx: Tx, transaction_id: str, *, settlement: str, by: str, now: int) -> Transaction | None:
     """Record how a short or overpaid transaction was settled; None if that was done meanwhile or the money was reversed."""
     return tx.first(
         Transaction,
@@ -202,9 +184,7 @@ def unsettle(tx: Tx, transaction_id: str) -> Transaction:
 
 def settling(reader: Reader, transaction_id: str) -> Transaction | None:
     """Return the holder of the payment that settles a transaction."""
-    return reader.first(
-        Transaction, "SELECT * FROM transactions WHERE settles = :id", {"id": transaction_id}
-    )
+    return reader.first(Transaction, "SELECT * FROM transactions WHERE settles = :id", {"id": transaction_id})
 
 
 def set_settles(tx: Tx, holder_id: str, transaction_id: str | None) -> Transaction:
@@ -400,9 +380,7 @@ def prune_names(tx: Tx, now: int) -> int:
 
 def by_slug(reader: Reader, slug: str) -> Transaction | None:
     """Return the transaction with this page name."""
-    return reader.first(
-        Transaction, "SELECT * FROM transactions WHERE public_slug = :slug", {"slug": slug}
-    )
+    return reader.first(Transaction, "SELECT * FROM transactions WHERE public_slug = :slug", {"slug": slug})
 
 
 def checkout_facts(reader: Reader, slug: str) -> CheckoutFacts | None:
@@ -411,9 +389,7 @@ def checkout_facts(reader: Reader, slug: str) -> CheckoutFacts | None:
     own_shop = shop.get(reader)
     if transaction is None or own_shop is None:
         return None
-    payment = (
-        None if transaction.payment_id is None else payments.get(reader, transaction.payment_id)
-    )
+    payment = None if transaction.payment_id is None else payments.get(reader, transaction.payment_id)
     return CheckoutFacts(
         transaction,
         payment,
@@ -421,8 +397,7 @@ def checkout_facts(reader: Reader, slug: str) -> CheckoutFacts | None:
         own_shop.timezone,
         # A doubtful message alone is not shown.
         reader.exists(
-            "SELECT 1 FROM reviews WHERE state = 'open' AND transaction_id = :id "
-            "AND payment_id IS NOT NULL LIMIT 1",
+            "SELECT 1 FROM reviews WHERE state = 'open' AND transaction_id = :id AND payment_id IS NOT NULL LIMIT 1",
             {"id": transaction.id},
         ),
         shown_lines(reader, transaction.mode),
@@ -439,11 +414,6 @@ def shown_lines(reader: Reader, mode: Mode) -> tuple[ShownLine, ...]:
         m=PaymentMethod,
     )
     return tuple(
-        ShownLine(
-            method,
-            here=bool(has_sim and has_phone),
-            receives=not_receiving_since is None,
-            seen_at=seen_at,
-        )
+        ShownLine(method, here=bool(has_sim and has_phone), receives=not_receiving_since is None, seen_at=seen_at)
         for method, has_sim, has_phone, not_receiving_since, seen_at in rows
     )

@@ -82,9 +82,7 @@ class Server:
         given = psycopg.conninfo.conninfo_to_dict(url)
         # Names this process: a daemon that hangs is cut off as a whole, with its reading connections.
         name = f"momo on {socket.gethostname()[:24]}, process {os.getpid()}, {os.urandom(4).hex()}"
-        self._info = psycopg.conninfo.make_conninfo(
-            "", **{**DEFAULTS, **given, "application_name": name}
-        )
+        self._info = psycopg.conninfo.make_conninfo("", **{**DEFAULTS, **given, "application_name": name})
         self.server = _described(given)
         self._changes = 0
 
@@ -141,13 +139,8 @@ class Server:
         if isinstance(error, errors.ProgramLimitExceeded):
             return error  # it is about one row, such as a text that is too long for an index
         if isinstance(error, (errors.DiskFull, errors.OutOfMemory)):
-            return Unavailable(
-                f"the database server cannot write: {_text(error)}", 30, cause=FaultCause.DISK_FULL
-            )
-        if isinstance(
-            error,
-            (psycopg.OperationalError, psycopg.InterfaceError, errors.ReadOnlySqlTransaction),
-        ):
+            return Unavailable(f"the database server cannot write: {_text(error)}", 30, cause=FaultCause.DISK_FULL)
+        if isinstance(error, (psycopg.OperationalError, psycopg.InterfaceError, errors.ReadOnlySqlTransaction)):
             return Unavailable(
                 f"the database server cannot be used: {_text(error)}",
                 RETRY_S,
@@ -171,11 +164,7 @@ def _take_lock(connection: Connection) -> None:
             connection.execute(_END, {"name": holder[0]})
         elif time.monotonic() > until:  # noqa: TID251 -- the same
             writer = "another daemon" if holder is None else f"the writer, {_plain(holder[0])}"
-            raise Unavailable(
-                Text("unavailable.standby", writer=writer),
-                RETRY_S,
-                cause=FaultCause.STANDBY,
-            )
+            raise Unavailable(Text("unavailable.standby", writer=writer), RETRY_S, cause=FaultCause.STANDBY)
         waiting.wait(ASK_EVERY_S)
 
 
@@ -206,9 +195,7 @@ def _migrate(connection: Connection, now_us: int, *, create: bool) -> None:
     known = migrate.migrations()
     version = _version(connection, known)
     if version == 0 and not create:
-        raise Unavailable(
-            "the database on the server is empty", RETRY_S, cause=FaultCause.DATABASE_MISSING
-        )
+        raise Unavailable("the database on the server is empty", RETRY_S, cause=FaultCause.DATABASE_MISSING)
     for step in known[version:]:
         connection.execute("BEGIN")
         try:
@@ -234,14 +221,10 @@ def _version(connection: Connection, known: list[migrate.Migration]) -> int:
     if not columns:
         return 0
     if ("schema_migrations", "version") not in columns:
-        raise migrate.DatabaseForeign(
-            "this database has tables, and was not made by momo: use an empty one"
-        )
+        raise migrate.DatabaseForeign("this database has tables, and was not made by momo: use an empty one")
     if ("schema_migrations", "sha256") not in columns:
         raise migrate.DatabaseForeign(migrate.PRE_RELEASE)
-    applied = connection.execute(
-        "SELECT name, sha256 FROM schema_migrations ORDER BY version"
-    ).fetchall()
+    applied = connection.execute("SELECT name, sha256 FROM schema_migrations ORDER BY version").fetchall()
     return migrate.check_applied(applied, len(applied), known)
 
 
@@ -249,9 +232,7 @@ def _run_step(connection: Connection, step: migrate.Migration) -> None:
     references = list[tuple[str, str]]()
     for statement in store_connection.schema(step.sql):
         if statement.startswith("DROP TABLE"):
-            references += connection.execute(
-                _REFERENCES_TO, {"dropped": statement.split()[-1]}
-            ).fetchall()
+            references += connection.execute(_REFERENCES_TO, {"dropped": statement.split()[-1]}).fetchall()
             statement += " CASCADE"  # noqa: PLW2901 -- the references are restored below
         connection.run_as_written(statement)
     for table, clause in references:
@@ -309,9 +290,7 @@ def copy_shop(file: str, url: str, now_us: int) -> Copied:
     server = Server(url)
     with contextlib.ExitStack() as stack:
         try:
-            source = stack.enter_context(
-                contextlib.closing(sqlite3.connect(file_uri(file, "mode=ro"), uri=True))
-            )
+            source = stack.enter_context(contextlib.closing(sqlite3.connect(file_uri(file, "mode=ro"), uri=True)))
             _check(source)
         except sqlite3.Error as error:
             raise NotCopied(_text(error)) from error
@@ -335,8 +314,7 @@ def _check(source: sqlite3.Connection) -> None:
     # Only in a file each change of a row is noted for the hub.
     if source.execute("SELECT 1 FROM hub_link").fetchone() is not None:
         raise NotCopied(
-            "this shop is a branch, whose data must stay in its file to be sent to its hub",
-            "momo hub leave",
+            "this shop is a branch, whose data must stay in its file to be sent to its hub", "momo hub leave"
         )
 
 
@@ -391,7 +369,8 @@ def _compared(source: sqlite3.Connection, target: Connection) -> tuple[int, int]
 
 
 def _sums(database: sqlite3.Connection | Connection) -> tuple[int, int]:
-    count, amount = database.execute(
-        "SELECT COUNT(*), COALESCE(SUM(amount_minor), 0) FROM payments"
-    ).fetchone() or (0, 0)
+    count, amount = database.execute("SELECT COUNT(*), COALESCE(SUM(amount_minor), 0) FROM payments").fetchone() or (
+        0,
+        0,
+    )
     return int(count), int(amount)

@@ -137,9 +137,7 @@ def before_upgrade(places: Places, now: datetime) -> Path | None:
     try:
         # Of the database or its write-ahead log. An empty log is made by reading.
         changed_ns = max(
-            file.stat().st_mtime_ns
-            for file in (Path(f"{path}-wal"), path)
-            if file.exists() and file.stat().st_size
+            file.stat().st_mtime_ns for file in (Path(f"{path}-wal"), path) if file.exists() and file.stat().st_size
         )
         for entry in entries(places):
             made = Path(entry.path)
@@ -240,9 +238,7 @@ def _verified(base: sqlite3.Connection, path: Path) -> Copy:
     found = base.execute("PRAGMA integrity_check(3)").fetchall()
     if found != [("ok",)]:
         why = "; ".join(str(row[0]) for row in found)
-        raise BackupBad(
-            f"{path} {'cannot be read now' if migrate.is_unread(why) else 'is damaged'}: {why}"
-        )
+        raise BackupBad(f"{path} {'cannot be read now' if migrate.is_unread(why) else 'is damaged'}: {why}")
     if base.execute("PRAGMA foreign_key_check").fetchone() is not None:
         raise BackupBad(f"{path} is damaged: some rows refer to rows that do not exist")
     try:
@@ -374,11 +370,7 @@ def newest_rescue(database: str) -> str:
 
 def was_set_up(places: Places) -> bool:
     """Return whether there is a shop, or its database is missing and copies of it are still there."""
-    return (
-        Path(places.database).exists()
-        or bool(newest_rescue(places.database))
-        or bool(entries(places))
-    )
+    return Path(places.database).exists() or bool(newest_rescue(places.database)) or bool(entries(places))
 
 
 def entries(places: Places) -> list[BackupFile]:
@@ -403,9 +395,7 @@ def entries_in(where: Path, mark: str | None = None) -> list[BackupFile]:
                 size, number = path.stat().st_size, int(match["number"] or 1)
             except FileNotFoundError:
                 continue  # another process removed it meanwhile
-            found.append(
-                BackupFile(id_of(path), str(path), size, made_at, is_before, number, _place(path))
-            )
+            found.append(BackupFile(id_of(path), str(path), size, made_at, is_before, number, _place(path)))
     return sorted(found, key=lambda entry: (entry.place, entry.made_at, entry.number), reverse=True)
 
 
@@ -431,9 +421,7 @@ def next_place(places: Places, also_to: str = "") -> int:
         BackupBad: The database cannot be read.
     """
     try:
-        with contextlib.closing(
-            sqlite3.connect(file_uri(places.database, "mode=ro"), uri=True)
-        ) as base:
+        with contextlib.closing(sqlite3.connect(file_uri(places.database, "mode=ro"), uri=True)) as base:
             (restored,) = base.execute("PRAGMA application_id").fetchone()
     except sqlite3.Error as error:
         raise BackupBad(f"{places.database} cannot be read: {error}") from error
@@ -549,9 +537,7 @@ def carry_over(old: Path | None, new: Path) -> dict[str, Any] | None:
         BackupBad: The copy cannot be written.
     """
     try:
-        with contextlib.closing(
-            sqlite3.connect(file_uri(new, "mode=rw"), uri=True, isolation_level=None)
-        ) as base:
+        with contextlib.closing(sqlite3.connect(file_uri(new, "mode=rw"), uri=True, isolation_level=None)) as base:
             # A journal file that a killed process leaves would be played back into the next copy of this name.
             base.execute("PRAGMA journal_mode = MEMORY")
             if old is not None:

@@ -98,9 +98,7 @@ def open_readonly(path: str) -> Iterator[Reader]:
         Unreadable: It cannot be opened or read, also within the `with` block.
     """
     try:
-        base = sqlite3.connect(
-            file_uri(path, "mode=ro"), uri=True, isolation_level=None, check_same_thread=False
-        )
+        base = sqlite3.connect(file_uri(path, "mode=ro"), uri=True, isolation_level=None, check_same_thread=False)
         with contextlib.closing(base):
             base.execute("PRAGMA query_only = ON")
             base.execute(f"PRAGMA busy_timeout = {BUSY_MS}")
@@ -111,9 +109,7 @@ def open_readonly(path: str) -> Iterator[Reader]:
         raise UnreadableShop(f"{path}: {error}", is_damage=migrate.is_damage(error)) from error
 
 
-def damage(
-    reader: Reader, *, whole: bool = False, pause: Callable[[float], None] | None = None
-) -> str:
+def damage(reader: Reader, *, whole: bool = False, pause: Callable[[float], None] | None = None) -> str:
     """Return the damage that a check of the file finds, "" if it is sound.
 
     Args:
@@ -153,22 +149,16 @@ async def database_bytes(store: Store) -> int | None:
     """Return the size of the database, with its write-ahead log if it is a file; None if it cannot be read now."""
     if store.server:
         try:
-            return await store.read(
-                lambda reader: reader.count("SELECT pg_database_size(current_database())")
-            )
+            return await store.read(lambda reader: reader.count("SELECT pg_database_size(current_database())"))
         except Unavailable:
             return None
     files = [Path(store.path), Path(f"{store.path}-wal")]
-    return await asyncio.to_thread(
-        lambda: sum(file.stat().st_size for file in files if file.exists())
-    )
+    return await asyncio.to_thread(lambda: sum(file.stat().st_size for file in files if file.exists()))
 
 
 def last_full_check(reader: Reader) -> int | None:
     """Return the time of the last complete check without damage, according to the journal."""
-    at: int | None = reader.value(
-        "SELECT MAX(at) FROM events WHERE type = :type", {"type": FULL_CHECK_EVENT}
-    )
+    at: int | None = reader.value("SELECT MAX(at) FROM events WHERE type = :type", {"type": FULL_CHECK_EVENT})
     return at
 
 
@@ -190,10 +180,7 @@ def tables(reader: Reader) -> list[str]:
     if reader.is_postgresql:
         names = "SELECT relname FROM pg_class WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace"
         return [f"-- {name}" for (name,) in reader.all(f"{names} ORDER BY relname")]
-    return [
-        str(row[0])
-        for row in reader.all("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL ORDER BY name")
-    ]
+    return [str(row[0]) for row in reader.all("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL ORDER BY name")]
 
 
 def counts(reader: Reader) -> dict[str, int]:
@@ -210,9 +197,7 @@ def sims(reader: Reader) -> list[SimLine]:
         "LEFT JOIN sim_rhythms r ON r.sim_key = s.sim_key "
         "WHERE s.present = 1 AND s.ignored_at IS NULL AND d.mode = 'live' ORDER BY d.name, s.slot_index"
     )
-    return [
-        SimLine(str(row[0]), int(row[1]), str(row[2]), bool(row[3]), bool(row[4])) for row in rows
-    ]
+    return [SimLine(str(row[0]), int(row[1]), str(row[2]), bool(row[3]), bool(row[4])) for row in rows]
 
 
 def unread_since(reader: Reader, since: int) -> tuple[int, int]:
@@ -251,9 +236,7 @@ def names(reader: Reader, limit: int) -> list[str]:
 def sqlite_version() -> tuple[str, bool]:
     """Return SQLite's version, and whether it is free of the WAL-reset bug."""
     parts = sqlite3.sqlite_version_info
-    fixed = parts >= FIXED_SQLITE[0] or any(
-        parts[:2] == line[:2] and parts >= line for line in FIXED_SQLITE[1:]
-    )
+    fixed = parts >= FIXED_SQLITE[0] or any(parts[:2] == line[:2] and parts >= line for line in FIXED_SQLITE[1:])
     return sqlite3.sqlite_version, fixed
 
 

@@ -38,8 +38,7 @@ def cursor(reader: Reader) -> int:
 def move_cursor(tx: Tx, seq: int) -> None:
     """Record the last journal entry that was read."""
     tx.run(
-        "INSERT INTO notice_cursor (id, seq) VALUES (1, :seq) "
-        "ON CONFLICT (id) DO UPDATE SET seq = excluded.seq",
+        "INSERT INTO notice_cursor (id, seq) VALUES (1, :seq) ON CONFLICT (id) DO UPDATE SET seq = excluded.seq",
         {"seq": seq},
     )
 
@@ -53,13 +52,7 @@ def add_occurrence(tx: Tx, notice_id: str, told: EventNotice, at: int) -> bool:
         "UPDATE notices SET count = count + 1, last_at = :at, seen_at = NULL, text = :text, words = :words, next = :next "
         "WHERE seq = (SELECT MAX(seq) FROM notices WHERE cause = :cause) "
         "AND first_at > :since AND recovered_at IS NULL",
-        {
-            "cause": told.cause,
-            "at": at,
-            "since": at - REPEAT_US,
-            **_stored(told.text),
-            "next": told.next,
-        },
+        {"cause": told.cause, "at": at, "since": at - REPEAT_US, **_stored(told.text), "next": told.next},
     )
     if again:
         return False
@@ -128,8 +121,7 @@ def reviews_over(reader: Reader) -> list[str]:
 def has_digest(reader: Reader, now: int) -> bool:
     """Return whether `take_digest` would find a cause."""
     return reader.exists(
-        "SELECT 1 FROM notices WHERE told < count AND first_at <= :since LIMIT 1",
-        {"since": now - REPEAT_US},
+        "SELECT 1 FROM notices WHERE told < count AND first_at <= :since LIMIT 1", {"since": now - REPEAT_US}
     )
 
 
@@ -148,12 +140,7 @@ def page(reader: Reader, *, unseen: bool, limit: int, offset: int) -> tuple[list
     if unseen:
         conditions.always("n.seen_at IS NULL")
     found = reader.page(
-        "SELECT n.* FROM notices n",
-        conditions,
-        order="n.seq DESC",
-        limit=limit,
-        offset=offset,
-        n=NoticeRow,
+        "SELECT n.* FROM notices n", conditions, order="n.seq DESC", limit=limit, offset=offset, n=NoticeRow
     )
     return found.rows, found.total
 
@@ -184,8 +171,7 @@ def mark_seen(tx: Tx, notice_id: str | None, now: int) -> int:
 def endpoint_facts(reader: Reader, endpoint_id: str) -> dict[str, Any]:
     """Return `url`, `implicit`, `deleted`, `last_status_code` and `last_error_code` (of failures) of an endpoint."""
     found = reader.one(
-        "SELECT url, kind = 'implicit', deleted_at IS NOT NULL FROM endpoints WHERE id = :id",
-        {"id": endpoint_id},
+        "SELECT url, kind = 'implicit', deleted_at IS NOT NULL FROM endpoints WHERE id = :id", {"id": endpoint_id}
     )
     if found is None:
         return {}

@@ -42,7 +42,7 @@ _NUMBER: Final = re.compile(
 """Nine to fifteen digits (E.164), also in groups. Our own ids, UUIDs and dates are not phone numbers."""
 _ALLOWED: Final = frozenset(
     {sqlite3.SQLITE_SELECT, sqlite3.SQLITE_FUNCTION, sqlite3.SQLITE_RECURSIVE, sqlite3.SQLITE_SAVEPOINT}
-)  # fmt: skip
+)
 _OF_JSON: Final = ("json_each", "json_tree")
 
 
@@ -83,12 +83,7 @@ class QueryResult(Struct, frozen=True):
 class OperatorSql:
     """The tables of a shop as an operator may read them; made by `open_for_operator`."""
 
-    def __init__(
-        self,
-        base: sqlite3.Connection,
-        offered: Mapping[str, Mapping[str, str]],
-        limit: "_TimeLimit",
-    ) -> None:
+    def __init__(self, base: sqlite3.Connection, offered: Mapping[str, Mapping[str, str]], limit: "_TimeLimit") -> None:
         self._base = Database(base, recursive_triggers=False, execute_plugins=False)
         self._offered = offered
         self._limit = limit
@@ -119,11 +114,7 @@ class OperatorSql:
             if table in (None, name)
             for column, kind, shown in [
                 *(
-                    (
-                        each,
-                        kind,
-                        "masked" if each in migrate.marked_columns(name, "masked") else "yes",
-                    )
+                    (each, kind, "masked" if each in migrate.marked_columns(name, "masked") else "yes")
                     for each, kind in columns.items()
                 ),
                 *((each, None, "no") for each in migrate.marked_columns(name, "hidden")),
@@ -245,9 +236,7 @@ def open_for_operator(
         yield OperatorSql(base, offered, limit)
 
 
-def _make_views(
-    base: sqlite3.Connection, token: str, *, show_phones: bool
-) -> dict[str, dict[str, str]]:
+def _make_views(base: sqlite3.Connection, token: str, *, show_phones: bool) -> dict[str, dict[str, str]]:
     """Make the views, and return the columns of each table that is offered, with their types."""
     base.create_function("masked", 1, PhoneMask(), deterministic=True)
     for function in _OF_JSON:  # their first use declares a table, which is refused later
@@ -269,9 +258,7 @@ def _make_views(
         }
         if not columns:
             continue
-        read = ", ".join(
-            f"masked({each}) AS {each}" if each in masked else each for each in columns
-        )
+        read = ", ".join(f"masked({each}) AS {each}" if each in masked else each for each in columns)
         base.execute(f"CREATE TEMP VIEW momo_{token}_{table} AS SELECT {read} FROM main.{table}")
         base.execute(f"CREATE TEMP VIEW {table} AS SELECT * FROM temp.momo_{token}_{table}")
         offered[table] = columns
@@ -284,9 +271,7 @@ def _authorizer(
     """Return the authorizer (sqlite.org/c3ref/set_authorizer.html): reading the views is all that is allowed."""
     own = f"momo_{token}_"
 
-    def decide(
-        action: int, table: str | None, column: str | None, base: str | None, view: str | None
-    ) -> int:
+    def decide(action: int, table: str | None, column: str | None, base: str | None, view: str | None) -> int:
         if action in _ALLOWED:
             return sqlite3.SQLITE_OK
         if action != sqlite3.SQLITE_READ or table is None:

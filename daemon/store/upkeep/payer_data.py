@@ -57,7 +57,9 @@ class PayerRows(Struct, frozen=True):
         return tuple(dict.fromkeys((*self.orders, *self.paid)))
 
 
-_THEIRS: Final = "transaction_seq IN (SELECT seq FROM transactions WHERE id IN (SELECT value ->> 0 FROM json_each(:ids)))"
+_THEIRS: Final = (
+    "transaction_seq IN (SELECT seq FROM transactions WHERE id IN (SELECT value ->> 0 FROM json_each(:ids)))"
+)
 """The deliveries of transactions."""
 _SEQS: Final = "(SELECT seq FROM payments WHERE id IN (SELECT value ->> 0 FROM json_each(:ids)))"
 _OWN: Final = "(phone_number = :number OR expected_payer_phone = :number)"
@@ -84,9 +86,7 @@ def find(reader: Reader, number: str) -> PayerRows:
     payments = _ids(reader, _PAYMENTS, params)
     orders = _ids(reader, f"SELECT id FROM transactions WHERE {_OWN}", params)
     paid = _where(reader, f"SELECT id FROM transactions WHERE payment_seq IN {_SEQS}", payments)
-    held = _where(
-        reader, f"SELECT id FROM transactions WHERE held_payment_seq IN {_SEQS}", payments
-    )
+    held = _where(reader, f"SELECT id FROM transactions WHERE held_payment_seq IN {_SEQS}", payments)
     transactions = tuple(dict.fromkeys((*orders, *paid, *held)))
     sources = [message_id for source in _SOURCES for message_id in _where(reader, source, payments)]
     named = _ids(
@@ -100,11 +100,7 @@ def find(reader: Reader, number: str) -> PayerRows:
         "SELECT id FROM reviews WHERE payment_id IN (SELECT value ->> 0 FROM json_each(:payments)) "
         "OR message_id IN (SELECT value ->> 0 FROM json_each(:messages)) "
         "OR transaction_id IN (SELECT value ->> 0 FROM json_each(:transactions)) ORDER BY id",
-        {
-            "payments": json_ids(payments),
-            "messages": json_ids(messages),
-            "transactions": json_ids(transactions),
-        },
+        {"payments": json_ids(payments), "messages": json_ids(messages), "transactions": json_ids(transactions)},
     )
     names = _ids(
         reader,
@@ -204,8 +200,7 @@ def counts(reader: Reader, found: PayerRows) -> dict[str, int]:
         "messages": len(found.messages),
         "sms": len(found.texts),
         "webhooks": reader.count(
-            f"SELECT COUNT(*) FROM deliveries WHERE {_THEIRS}",
-            {"ids": json_ids(found.transactions)},
+            f"SELECT COUNT(*) FROM deliveries WHERE {_THEIRS}", {"ids": json_ids(found.transactions)}
         ),
         "reviews": len(found.reviews),
         "approved_names": len(found.approved),
@@ -225,17 +220,14 @@ class SentText(Struct, frozen=True):
 def texts(reader: Reader, found: PayerRows) -> list[SentText]:
     """Return the SMS that the shop sent to the payer."""
     return reader.every(
-        SentText,
-        "SELECT * FROM sms_outbox WHERE number = :number ORDER BY seq",
-        {"number": found.number},
+        SentText, "SELECT * FROM sms_outbox WHERE number = :number ORDER BY seq", {"number": found.number}
     )
 
 
 def approved_names(reader: Reader, found: PayerRows) -> list[str]:
     """Return the names that were approved for the number."""
     return reader.column(
-        "SELECT name FROM approved_payers WHERE phone_number = :number ORDER BY seq",
-        {"number": found.number},
+        "SELECT name FROM approved_payers WHERE phone_number = :number ORDER BY seq", {"number": found.number}
     )
 
 
@@ -304,22 +296,15 @@ def _overwrite_deleted(tx: Tx, switch: str) -> None:
         tx.value(f"PRAGMA secure_delete = {switch}")
 
 
-def _clean(
-    tx: Tx, found: PayerRows, table: str, column: str, where: str, ids: Sequence[str]
-) -> None:
+def _clean(tx: Tx, found: PayerRows, table: str, column: str, where: str, ids: Sequence[str]) -> None:
     """Mask the payer in texts that also contain other data."""
-    rows = tx.all(
-        f"SELECT seq, {column} FROM {table} WHERE {where} AND {column} IS NOT NULL",
-        {"ids": json_ids(ids)},
-    )
+    rows = tx.all(f"SELECT seq, {column} FROM {table} WHERE {where} AND {column} IS NOT NULL", {"ids": json_ids(ids)})
     for seq, text in rows:
         if migrate.marks()[table][column].is_json:
             changed = forget_in_json(text, found.number)
         else:
             changed = forget_in_text(text, found.number, found.names)
-        tx.run(
-            f"UPDATE {table} SET {column} = :text WHERE seq = :seq", {"text": changed, "seq": seq}
-        )
+        tx.run(f"UPDATE {table} SET {column} = :text WHERE seq = :seq", {"text": changed, "seq": seq})
 
 
 def _ids(reader: Reader, sql: str, params: dict[str, Any]) -> tuple[Any, ...]:

@@ -116,11 +116,7 @@ SENT_MESSAGES: Final = PrunedKind(
     among="body <> ''",
 )
 CLAIMS: Final = PrunedKind(
-    "payer_claims",
-    "payer_claims",
-    "said_at",
-    "TRUE",
-    deletes=(("payer_claims", f"seq IN {_BATCH}"),),
+    "payer_claims", "payer_claims", "said_at", "TRUE", deletes=(("payer_claims", f"seq IN {_BATCH}"),)
 )
 NOTICES: Final = PrunedKind(
     "notice_sends",
@@ -199,12 +195,9 @@ def shift_times(tx: Tx, transaction_id: str, by: int) -> int:
         "AND (mode, code) = (SELECT mode, svc_code FROM transactions WHERE id = :id)",
         values,
     )
+    tx.run("UPDATE request_names SET expires_at = expires_at + :by WHERE transaction_id = :id", values)
     tx.run(
-        "UPDATE request_names SET expires_at = expires_at + :by WHERE transaction_id = :id", values
-    )
-    tx.run(
-        "UPDATE sms_outbox SET expires_at = expires_at + :by WHERE transaction_id = :id AND status = 'queued'",
-        values,
+        "UPDATE sms_outbox SET expires_at = expires_at + :by WHERE transaction_id = :id AND status = 'queued'", values
     )
     return moved
 
@@ -220,6 +213,5 @@ def shorten_waits(tx: Tx, by: int, now: int) -> int:
     values = {"by": by, "now": now}
     later = "CASE WHEN {0} + :by > :now THEN {0} + :by ELSE :now END"
     return sum(
-        tx.run(f"UPDATE {table} SET {at} = {later.format(at)} WHERE {at} > :now", values)
-        for table, at in _SCHEDULED
+        tx.run(f"UPDATE {table} SET {at} = {later.format(at)} WHERE {at} > :now", values) for table, at in _SCHEDULED
     )

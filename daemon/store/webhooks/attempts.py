@@ -73,9 +73,7 @@ def record_all(tx: Tx, ended: Sequence[EndedAttempt], new_id: Callable[[], str])
     decisions: list[Decision] = []
     successes: list[EndedAttempt] = []
     ids = {one.leased.endpoint.id for one in ended}
-    untroubled = dict.fromkeys(ids, False) | dict.fromkeys(
-        deliveries.without_failures(tx, ids), True
-    )
+    untroubled = dict.fromkeys(ids, False) | dict.fromkeys(deliveries.without_failures(tx, ids), True)
     for one in ended:
         endpoint_id = one.leased.endpoint.id
         if endpoint_id not in untroubled:
@@ -143,9 +141,7 @@ def _write_successes(tx: Tx, successes: Sequence[EndedAttempt]) -> None:
         if one.leased.delivery.run > 1:
             # Only a delivery that failed in an earlier run has a dead letter.
             dead_letters.resolve(tx, one.leased.delivery.id, now)
-    journal.add_all(
-        tx, [_line(one.leased, one.outcome, "delivery.delivered", one.now) for one in successes]
-    )
+    journal.add_all(tx, [_line(one.leased, one.outcome, "delivery.delivered", one.now) for one in successes])
 
 
 def _decide(ended: EndedAttempt, *, failures: int, link_failures: int) -> Decision:
@@ -158,14 +154,7 @@ def _decide(ended: EndedAttempt, *, failures: int, link_failures: int) -> Decisi
         clock_waits=delivery.clock_waits,
         link_failures=link_failures,
     )
-    return decide(
-        facts,
-        ended.outcome,
-        now_us=ended.now,
-        unit=ended.unit,
-        link=ended.link,
-        policy=ended.policy,
-    )
+    return decide(facts, ended.outcome, now_us=ended.now, unit=ended.unit, link=ended.link, policy=ended.policy)
 
 
 def record(tx: Tx, ended: EndedAttempt, new_id: Callable[[], str]) -> Decision:
@@ -196,10 +185,9 @@ def record(tx: Tx, ended: EndedAttempt, new_id: Callable[[], str]) -> Decision:
         _record_blocked(tx, leased, ended.outcome, decision, now)
     if not deleted or decision.status is DeliveryStatus.DELIVERED:
         # The deletion of the endpoint has already recorded the failure of its deliveries.
-        kind = {
-            DeliveryStatus.DELIVERED: "delivery.delivered",
-            DeliveryStatus.FAILED: "delivery.failed",
-        }.get(decision.status)
+        kind = {DeliveryStatus.DELIVERED: "delivery.delivered", DeliveryStatus.FAILED: "delivery.failed"}.get(
+            decision.status
+        )
         if kind is not None:
             journal.add_all(tx, [_line(leased, ended.outcome, kind, now)])
     return decision
@@ -265,9 +253,7 @@ def _write(tx: Tx, leased: Leased, outcome: AttemptOutcome, decision: Decision, 
         dead_letters.resolve(tx, delivery.id, now)
 
 
-def _record_blocked(
-    tx: Tx, leased: Leased, outcome: AttemptOutcome, decision: Decision, now: int
-) -> None:
+def _record_blocked(tx: Tx, leased: Leased, outcome: AttemptOutcome, decision: Decision, now: int) -> None:
     """Record in the journal that an address became forbidden, or is allowed again.
 
     Each delivery that finds out records it once, and again after the owner paused or changed the endpoint.
@@ -276,9 +262,7 @@ def _record_blocked(
     is_blocked, was_blocked = decision.error_code is blocked, before == blocked
     endpoint = leased.endpoint
     # The owner has changed it since its last failure. An implicit endpoint is updated with each transaction instead.
-    is_changed = endpoint.kind == "endpoint" and endpoint.updated_at > (
-        endpoint.last_failure_at or 0
-    )
+    is_changed = endpoint.kind == "endpoint" and endpoint.updated_at > (endpoint.last_failure_at or 0)
     if is_blocked == was_blocked and not (is_blocked and is_changed):
         return
     journal.add(
@@ -298,17 +282,11 @@ def _line(leased: Leased, outcome: AttemptOutcome, kind: str, now: int) -> journ
         at=now,
         transaction_id=leased.delivery.transaction_id,
         endpoint_id=leased.endpoint.id,
-        data={
-            "delivery_id": leased.delivery.id,
-            "event": leased.delivery.event,
-            "code": outcome.status_code,
-        },
+        data={"delivery_id": leased.delivery.id, "event": leased.delivery.event, "code": outcome.status_code},
     )
 
 
-def _watch_streak(
-    tx: Tx, endpoint: Endpoint, before: int, decision: Decision, now: int, *, active: bool
-) -> None:
+def _watch_streak(tx: Tx, endpoint: Endpoint, before: int, decision: Decision, now: int, *, active: bool) -> None:
     """Record in the journal how long a streak of failures is; a long one auto-pauses the endpoint (circuit breaker)."""
     failures = decision.consecutive_failures
     own = endpoint.kind == "endpoint"
@@ -318,9 +296,7 @@ def _watch_streak(
     elif failures > before and active:
         if own and failures >= AUTO_PAUSE_AT:
             kind = "endpoint.auto_paused"
-            endpoints.change(
-                tx, endpoint.id, {"is_active": False, "auto_paused_at": now, "updated_at": now}
-            )
+            endpoints.change(tx, endpoint.id, {"is_active": False, "auto_paused_at": now, "updated_at": now})
         elif failures in (*FAILING_NOTICES_AT, AUTO_PAUSE_AT):
             # No owner can resume an implicit endpoint, so it is reported and never paused.
             kind = "endpoint.failing"
@@ -516,9 +492,7 @@ class Workers(Struct, frozen=True):
         is_flushing = deliveries.continue_release(tx, now)
         *chosen, (*_, next_at) = tx.all(_CHOICE, self._params(now))
         order = {row[0]: row[1] or len(chosen) + 1 for row in chosen}
-        begins = sorted(
-            (row for row in chosen if row[1] is not None), key=lambda row: order[row[0]]
-        )
+        begins = sorted((row for row in chosen if row[1] is not None), key=lambda row: order[row[0]])
         leased = _begin(tx, [*order], now)
         leased.sort(key=lambda one: order[one.delivery.seq])
         places = tuple((row[2], bool(row[3])) for row in begins)
@@ -570,6 +544,5 @@ def _begin(tx: Tx, chosen: Sequence[int], now: int) -> list[Leased]:
 def release_all(tx: Tx) -> int:
     """Clear every lease. Only at start: the lock of the home folder guarantees that no other process is sending."""
     return tx.run(
-        "UPDATE deliveries SET leased_until = NULL WHERE leased_until IS NOT NULL "
-        "AND next_attempt_at IS NOT NULL"
+        "UPDATE deliveries SET leased_until = NULL WHERE leased_until IS NOT NULL AND next_attempt_at IS NOT NULL"
     )

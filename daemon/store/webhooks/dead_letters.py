@@ -60,9 +60,7 @@ def add_all(tx: Tx, letters: Sequence[tuple[str, str]], *, reason: str, now: int
     )
 
 
-def requeue(
-    tx: Tx, delivery: Delivery, endpoint: Endpoint, actor: str, now: int, *, bulk: bool = False
-) -> Delivery:
+def requeue(tx: Tx, delivery: Delivery, endpoint: Endpoint, actor: str, now: int, *, bulk: bool = False) -> Delivery:
     """Queue an ended delivery again, close its dead letter, and record the actor in the journal.
 
     With `bulk` it goes behind live deliveries.
@@ -124,9 +122,7 @@ def listed(reader: Reader, wanted: DeadLetterFilter, *, limit: int, offset: int)
     """Return one page of dead letters, newest failure first, of `Found`; `last` has no body."""
     conditions = Conditions()
     if not wanted.include_replayed:
-        conditions.always(
-            "l.replayed_at IS NULL AND l.resolved_at IS NULL AND l.dismissed_at IS NULL"
-        )
+        conditions.always("l.replayed_at IS NULL AND l.resolved_at IS NULL AND l.dismissed_at IS NULL")
     conditions.by("l.mode = :mode", mode=wanted.mode)
     conditions.by("l.endpoint_id = :endpoint_id", endpoint_id=wanted.endpoint_id)
     conditions.by("l.reason = :reason", reason=wanted.reason)
@@ -135,24 +131,14 @@ def listed(reader: Reader, wanted: DeadLetterFilter, *, limit: int, offset: int)
     if wanted.after is not None:
         behind.always("(l.failed_at, l.seq) < (:failed_at, :seq)")
         behind.params = dict(zip(("failed_at", "seq"), wanted.after, strict=True))
-    return _page(
-        reader, conditions, "l.failed_at DESC, l.seq DESC", limit, offset=offset, behind=behind
-    )
+    return _page(reader, conditions, "l.failed_at DESC, l.seq DESC", limit, offset=offset, behind=behind)
 
 
 def _page(
-    reader: Reader,
-    conditions: Conditions,
-    order: str,
-    limit: int,
-    *,
-    offset: int = 0,
-    behind: Conditions,
+    reader: Reader, conditions: Conditions, order: str, limit: int, *, offset: int = 0, behind: Conditions
 ) -> Page:
     # Without a look-up of each delivery.
-    total = reader.count(
-        f"SELECT COUNT(*) FROM dead_letters l WHERE {conditions.where}", conditions.params
-    )
+    total = reader.count(f"SELECT COUNT(*) FROM dead_letters l WHERE {conditions.where}", conditions.params)
     page = reader.page(
         "SELECT l.*, d.*, e.* FROM dead_letters l JOIN deliveries d ON d.id = l.delivery_id "
         "JOIN endpoints e ON e.seq = d.endpoint_seq",
@@ -221,9 +207,7 @@ def groups(reader: Reader, mode: Mode) -> list[DeadLetterGroup]:
     ]
 
 
-def of_kind(
-    reader: Reader, kind: DeadLetterCause, *, after: int, limit: int
-) -> tuple[list[Found], int]:
+def of_kind(reader: Reader, kind: DeadLetterCause, *, after: int, limit: int) -> tuple[list[Found], int]:
     """Return open dead letters of a kind, oldest first, behind the one with the `seq` `after`, and the number of all."""
     open_ones = Conditions(params={"clock": int(kind.clock), "given_up": CLOCK_WAITS_MAX})
     open_ones.always(

@@ -115,8 +115,7 @@ def next_revision(tx: Tx, kind: str, subject: str) -> int:
 def revision(reader: Reader, kind: str, subject: str) -> int | None:
     """Return the last revision of an event kind for a subject; None if there was none."""
     last: int | None = reader.value(
-        "SELECT last FROM event_revisions WHERE kind = :kind AND subject = :subject",
-        {"kind": kind, "subject": subject},
+        "SELECT last FROM event_revisions WHERE kind = :kind AND subject = :subject", {"kind": kind, "subject": subject}
     )
     return last
 
@@ -169,9 +168,7 @@ def undo_leases(tx: Tx, unsent: Sequence[tuple[Delivery, int]]) -> None:
     )
 
 
-def return_unsent(
-    tx: Tx, delivery: Delivery, number: int, *, waiting: str, now: int, next_at: int
-) -> None:
+def return_unsent(tx: Tx, delivery: Delivery, number: int, *, waiting: str, now: int, next_at: int) -> None:
     """Undo the lease of an attempt that was not sent, and record why it waits (secrets locked, shutting down).
 
     A result that was recorded before the shutdown interrupted the worker stays.
@@ -179,13 +176,7 @@ def return_unsent(
     unfinished = tx.run(
         "UPDATE attempts SET finished_at = :now, error_code = :waiting, counted = 0 "
         "WHERE delivery_seq = :seq AND run = :run AND number = :number AND finished_at IS NULL",
-        {
-            "seq": delivery.seq,
-            "run": delivery.run,
-            "number": number,
-            "waiting": waiting,
-            "now": now,
-        },
+        {"seq": delivery.seq, "run": delivery.run, "number": number, "waiting": waiting, "now": now},
     )
     if not unfinished:
         return
@@ -219,8 +210,7 @@ def requeue(tx: Tx, delivery: Delivery, now: int, *, bulk: bool = False) -> Deli
 def make_due(tx: Tx, *, waiting: str, now: int) -> int:
     """Make all deliveries due that waited for this reason; return how many."""
     return tx.run(
-        "UPDATE deliveries SET next_attempt_at = :now "
-        "WHERE waiting = :waiting AND next_attempt_at > :now",
+        "UPDATE deliveries SET next_attempt_at = :now WHERE waiting = :waiting AND next_attempt_at > :now",
         {"waiting": waiting, "now": now},
     )
 
@@ -228,8 +218,7 @@ def make_due(tx: Tx, *, waiting: str, now: int) -> int:
 def count_held(reader: Reader, waiting: str) -> int:
     """Return how many deliveries wait for this reason; it reads all that are to be sent."""
     return reader.count(
-        "SELECT COUNT(*) FROM deliveries WHERE next_attempt_at IS NOT NULL AND waiting = :waiting",
-        {"waiting": waiting},
+        "SELECT COUNT(*) FROM deliveries WHERE next_attempt_at IS NOT NULL AND waiting = :waiting", {"waiting": waiting}
     )
 
 
@@ -243,9 +232,7 @@ def without_failures(reader: Reader, endpoint_ids: Collection[str]) -> set[str]:
     return {row[0] for row in rows}
 
 
-def implicit_endpoint(
-    tx: Tx, *, endpoint_id: str, mode: str, url: str, url_normalised: str, now: int
-) -> Endpoint:
+def implicit_endpoint(tx: Tx, *, endpoint_id: str, mode: str, url: str, url_normalised: str, now: int) -> Endpoint:
     """Return the implicit endpoint of a transaction's webhook address; create it at first use."""
     return tx.only(
         Endpoint,

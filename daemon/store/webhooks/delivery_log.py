@@ -49,8 +49,7 @@ def listed(reader: Reader, wanted: DeliveryFilter, *, limit: int, offset: int = 
         conditions.always("e.kind = 'endpoint'")
     conditions.by("e.mode = :mode", mode=wanted.mode)
     conditions.by(
-        "d.endpoint_seq = (SELECT seq FROM endpoints WHERE id = :endpoint_id)",
-        endpoint_id=wanted.endpoint_id,
+        "d.endpoint_seq = (SELECT seq FROM endpoints WHERE id = :endpoint_id)", endpoint_id=wanted.endpoint_id
     )
     conditions.by("d.status = :status", status=wanted.status)
     conditions.by("d.event = :event", event=wanted.event)
@@ -120,15 +119,11 @@ def one(reader: Reader, delivery_id: str) -> Logged | None:
     return rows[0] if rows else None
 
 
-def attempts(
-    reader: Reader, delivery_id: str, *, limit: int, offset: int
-) -> tuple[list[Attempt], int]:
+def attempts(reader: Reader, delivery_id: str, *, limit: int, offset: int) -> tuple[list[Attempt], int]:
     """Return one page of a delivery's attempts, of all its runs, oldest first, and their total number."""
     of_one = Conditions()
     of_one.by("a.delivery_seq = (SELECT seq FROM deliveries WHERE id = :id)", id=delivery_id)
-    found = reader.page(
-        "SELECT a.* FROM attempts a", of_one, order="a.seq", limit=limit, offset=offset, a=Attempt
-    )
+    found = reader.page("SELECT a.* FROM attempts a", of_one, order="a.seq", limit=limit, offset=offset, a=Attempt)
     return found.rows, found.total
 
 
@@ -141,11 +136,7 @@ def last_failure(reader: Reader, endpoint: Endpoint) -> Attempt | None:
         "SELECT a.* FROM attempts a JOIN deliveries d ON d.seq = a.delivery_seq "
         "WHERE a.started_at BETWEEN :since AND :at AND a.finished_at = :at AND d.endpoint_seq = :endpoint "
         "AND a.error_code IS NOT NULL ORDER BY a.started_at DESC, a.seq DESC LIMIT 1",
-        {
-            "endpoint": endpoint.seq,
-            "at": endpoint.last_failure_at,
-            "since": endpoint.last_failure_at - _ATTEMPT_US_MAX,
-        },
+        {"endpoint": endpoint.seq, "at": endpoint.last_failure_at, "since": endpoint.last_failure_at - _ATTEMPT_US_MAX},
     )
 
 
@@ -154,11 +145,7 @@ def queue_counts(reader: Reader) -> dict[str, int]:
 
     What fails in the sandbox is no loss, so monitoring does not count it.
     """
-    counts = dict(
-        reader.all(
-            "SELECT status, SUM(count) FROM delivery_counts WHERE mode = 'live' GROUP BY status"
-        )
-    )
+    counts = dict(reader.all("SELECT status, SUM(count) FROM delivery_counts WHERE mode = 'live' GROUP BY status"))
     return {
         "pending": int(counts.get("pending", 0)),
         "retrying": int(counts.get("retrying", 0)),
@@ -179,7 +166,6 @@ def count_dead_letters(reader: Reader, mode: Mode) -> int:
 def waiting_by_endpoint(reader: Reader) -> dict[str, int]:
     """Return the number of waiting deliveries by endpoint of the shop's own."""
     rows = reader.all(
-        "SELECT endpoint, SUM(count) FROM delivery_counts WHERE status IN ('pending', 'retrying') "
-        "GROUP BY endpoint"
+        "SELECT endpoint, SUM(count) FROM delivery_counts WHERE status IN ('pending', 'retrying') GROUP BY endpoint"
     )
     return {endpoint_id: int(count) for endpoint_id, count in rows}

@@ -63,9 +63,7 @@ def at_decision(reader: Reader, endpoint_seq: int, *, catch_all: bool) -> Endpoi
 
 def count(reader: Reader) -> int:
     """Return the number of the shop's own endpoints in both modes."""
-    return reader.count(
-        "SELECT COUNT(*) FROM endpoints WHERE kind = 'endpoint' AND deleted_at IS NULL"
-    )
+    return reader.count("SELECT COUNT(*) FROM endpoints WHERE kind = 'endpoint' AND deleted_at IS NULL")
 
 
 def addresses(reader: Reader) -> list[str]:
@@ -81,8 +79,7 @@ def change(tx: Tx, endpoint_id: str, changes: dict[str, Any]) -> Endpoint:
     tx.wake(TOPIC)
     return tx.only(
         Endpoint,
-        f"UPDATE endpoints SET {', '.join(f'{name} = :{name}' for name in changes)} "
-        f"WHERE id = :id RETURNING *",
+        f"UPDATE endpoints SET {', '.join(f'{name} = :{name}' for name in changes)} WHERE id = :id RETURNING *",
         {**changes, "id": endpoint_id},
     )
 
@@ -139,8 +136,7 @@ def end_secret_overlaps(tx: Tx, owner: str, now: int) -> None:
 def secret_overlaps(reader: Reader, owner: str, now: int) -> int:
     """Count the old secrets that still sign: one for each rotation of the last 24 hours."""
     return reader.count(
-        "SELECT COUNT(*) FROM webhook_secrets WHERE owner = :owner AND expires_at > :now",
-        {"owner": owner, "now": now},
+        "SELECT COUNT(*) FROM webhook_secrets WHERE owner = :owner AND expires_at > :now", {"owner": owner, "now": now}
     )
 
 
@@ -155,7 +151,4 @@ def previous_secret_expires_at(reader: Reader, owner: str, now: int) -> int | No
 
 def has_secret(reader: Reader, owner: str) -> bool:
     """Return whether an owner has a current secret."""
-    return reader.exists(
-        "SELECT 1 FROM webhook_secrets WHERE owner = :owner AND expires_at IS NULL",
-        {"owner": owner},
-    )
+    return reader.exists("SELECT 1 FROM webhook_secrets WHERE owner = :owner AND expires_at IS NULL", {"owner": owner})

@@ -73,9 +73,7 @@ class Outbox(Struct, frozen=True):
         `revision` counts the verifications of the payment that were told and taken back.
         """
         among = store_routing.receivers(tx, payment.mode)
-        _claiming, rows = self._forwards(
-            tx, among, transaction, payment, method, now, revision=revision
-        )
+        _claiming, rows = self._forwards(tx, among, transaction, payment, method, now, revision=revision)
         deliveries.add(tx, rows)
 
     def _forwards(
@@ -96,9 +94,7 @@ class Outbox(Struct, frozen=True):
         event = _forwarded(tx, Forwarded(transaction, payment, method), revision=revision)
         return claiming, [self._delivery(each, event, now) for each in claiming]
 
-    def forward_to(
-        self, tx: Tx, endpoint: Endpoint, payments: Sequence[Forwarded], now: int
-    ) -> set[str]:
+    def forward_to(self, tx: Tx, endpoint: Endpoint, payments: Sequence[Forwarded], now: int) -> set[str]:
         """Queue payments for one endpoint, behind live deliveries; return the ids of those not queued before."""
         rows = []
         about = {}
@@ -128,37 +124,24 @@ class Outbox(Struct, frozen=True):
         `reconciliation_id`, and only if there is no other receiver.
         """
         among = store_routing.receivers(tx, payment.mode)
-        claiming, rows = self._forwards(
-            tx, among, transaction, payment, method, now, revision=revision
-        )
+        claiming, rows = self._forwards(tx, among, transaction, payment, method, now, revision=revision)
         implicit = self._implicit(tx, transaction, now)
 
         data = core_body.completed(
-            transaction,
-            payment,
-            now,
-            reconciliation_id=reconciliation_id,
-            supersedes_reference=supersedes_reference,
+            transaction, payment, now, reconciliation_id=reconciliation_id, supersedes_reference=supersedes_reference
         )
         event = _Event(EventKind.COMPLETED, payment, transaction, lambda _: data, revision)
         own = [receiver.endpoint for receiver in among]
         last = () if reconciliation_id is None else claiming
-        rows += [
-            self._delivery(each, event, now)
-            for each in routing.completed_targets(own, implicit, last)
-        ]
+        rows += [self._delivery(each, event, now) for each in routing.completed_targets(own, implicit, last)]
         deliveries.add(tx, rows)
 
-    def reverse(
-        self, tx: Tx, transaction: Transaction, payment: Payment, reversal: Reversal, now: int
-    ) -> int:
+    def reverse(self, tx: Tx, transaction: Transaction, payment: Payment, reversal: Reversal, now: int) -> int:
         """Queue `transaction.reversed` for every endpoint that subscribed to it; return the number of deliveries."""
         data = core_body.reversed_(transaction, payment, now, reversal)
         return self._notify(tx, EventKind.REVERSED, payment, transaction, data, now)
 
-    def take_back(
-        self, tx: Tx, transaction: Transaction, payment: Payment, now: int, *, before: Transaction
-    ) -> int:
+    def take_back(self, tx: Tx, transaction: Transaction, payment: Payment, now: int, *, before: Transaction) -> int:
         """Queue `transaction.reversed` for every target that was sent the verification; return the number of deliveries.
 
         `transaction` is as it is after the decision was taken back, `before` as it was verified.
@@ -178,32 +161,17 @@ class Outbox(Struct, frozen=True):
         return self._notify(tx, EventKind.EXPIRED, None, transaction, data, now)
 
     def review(
-        self,
-        tx: Tx,
-        transaction: Transaction,
-        payment: Payment | None,
-        *,
-        review_id: str,
-        reason: str,
-        now: int,
+        self, tx: Tx, transaction: Transaction, payment: Payment | None, *, review_id: str, reason: str, now: int
     ) -> int:
         """Queue `transaction.review_required` for every subscribed endpoint; return the number of deliveries.
 
         `payment` is the held one; None if a held message has made no payment.
         """
-        data = core_body.review_required(
-            transaction, payment, now, review_id=review_id, reason=reason
-        )
+        data = core_body.review_required(transaction, payment, now, review_id=review_id, reason=reason)
         return self._notify(tx, EventKind.REVIEW_REQUIRED, payment, transaction, data, now)
 
     def update(
-        self,
-        tx: Tx,
-        transaction: Transaction,
-        payment: Payment,
-        now: int,
-        *,
-        before: tuple[Transaction, Payment],
+        self, tx: Tx, transaction: Transaction, payment: Payment, now: int, *, before: tuple[Transaction, Payment]
     ) -> int:
         """Queue `transaction.updated` for every endpoint that was sent the payment and subscribed to updates.
 
@@ -214,9 +182,7 @@ class Outbox(Struct, frozen=True):
         was = (*before, store_routing.method_of(tx, before[1]))
         data = core_body.updated(is_now, was)
         # Behind live deliveries: a claim may change a month of payments at once.
-        return self._notify(
-            tx, EventKind.UPDATED, payment, transaction, data, now, if_forwarded=True, bulk=True
-        )
+        return self._notify(tx, EventKind.UPDATED, payment, transaction, data, now, if_forwarded=True, bulk=True)
 
     def _notify(
         self,
@@ -238,10 +204,7 @@ class Outbox(Struct, frozen=True):
             endpoint
             for endpoint in routing.subscribed(endpoints.in_use(tx, transaction.mode), kind)
             if not if_forwarded
-            or (
-                payment is not None
-                and deliveries.was_queued(tx, endpoint.seq, EventKind.FORWARDED, payment.seq)
-            )
+            or (payment is not None and deliveries.was_queued(tx, endpoint.seq, EventKind.FORWARDED, payment.seq))
         ]
         if not targets:
             return 0

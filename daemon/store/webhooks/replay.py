@@ -134,11 +134,7 @@ def fates(
                 yield seq, None, ReplayDecision.DELIVERED
                 continue
             payment, method_id = candidate.payment, candidate.payment.payment_method_id
-            facts = PaymentFacts(
-                candidate.transaction,
-                payment,
-                None if method_id is None else methods.get(method_id),
-            )
+            facts = PaymentFacts(candidate.transaction, payment, None if method_id is None else methods.get(method_id))
             claims = routing.claims(receivers, facts, placed=payment.placed)
             decided = decide_replay(
                 payment,

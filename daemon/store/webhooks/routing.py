@@ -13,13 +13,7 @@ from msgspec import Struct
 
 from daemon.core.model import Payment, PaymentMethod, Rule, Transaction
 from daemon.core.webhooks.endpoint import Endpoint
-from daemon.core.webhooks.routing import (
-    Routed,
-    RoutedEndpoint,
-    RoutingDecision,
-    read_decision,
-    route,
-)
+from daemon.core.webhooks.routing import Routed, RoutedEndpoint, RoutingDecision, read_decision, route
 from daemon.store.engine import Reader, Tx
 from daemon.store.rows import columns, insertion, load
 from daemon.wire import EventKind, Mode
@@ -55,9 +49,7 @@ def method_of(reader: Reader, payment: Payment) -> PaymentMethod | None:
     if payment.payment_method_id is None:
         return None
     return reader.first(
-        PaymentMethod,
-        "SELECT * FROM payment_methods WHERE id = :id",
-        {"id": payment.payment_method_id},
+        PaymentMethod, "SELECT * FROM payment_methods WHERE id = :id", {"id": payment.payment_method_id}
     )
 
 
@@ -129,8 +121,7 @@ def rules_of_endpoint(reader: Reader, endpoint_id: str) -> list[Rule]:
     """Return the current rules of an endpoint, in their order."""
     return reader.every(
         Rule,
-        "SELECT * FROM rules WHERE endpoint_id = :endpoint AND replaced_at IS NULL "
-        "ORDER BY position, seq",
+        "SELECT * FROM rules WHERE endpoint_id = :endpoint AND replaced_at IS NULL ORDER BY position, seq",
         {"endpoint": endpoint_id},
     )
 
@@ -152,7 +143,4 @@ def add_rule(tx: Tx, rule: dict[str, Any]) -> Rule:
 
 def end_rule(tx: Tx, rule_id: str, now: int) -> None:
     """End the current version of a rule; without another version the rule is deleted."""
-    tx.run(
-        "UPDATE rules SET replaced_at = :now WHERE id = :id AND replaced_at IS NULL",
-        {"id": rule_id, "now": now},
-    )
+    tx.run("UPDATE rules SET replaced_at = :now WHERE id = :id AND replaced_at IS NULL", {"id": rule_id, "now": now})

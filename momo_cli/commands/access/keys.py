@@ -22,10 +22,7 @@ _STATES: Final = {
     "revoked": Cell("✗ revoked", "red"),
 }
 _ALL_SCOPES: Final = {str(scope) for scope in Scope} - {Scope.KEYS_MANAGE, Scope.BRANCH}
-_FIELDS: Final = (
-    "id name hint mode kind state scopes created_at expires_at last_used_at revoked_at",
-    "last_used_from",
-)
+_FIELDS: Final = ("id name hint mode kind state scopes created_at expires_at last_used_at revoked_at", "last_used_from")
 _LIST_VIEW: Final = view_of(
     *_FIELDS,
     Head("KEY", lambda row, _: clean(row.get("hint"))),
@@ -184,10 +181,7 @@ def _made(reply: Reply, terminal: Terminal, key_file: str | None, *old: str) -> 
             f"  id   {clean(row['id'])}",
             *old,
         ],
-        notes=[
-            *warnings_of(reply.body),
-            *(["Keep the key now: it is not shown again."] if row["key"] else []),
-        ],
+        notes=[*warnings_of(reply.body), *(["Keep the key now: it is not shown again."] if row["key"] else [])],
         next=["momo keys list"],
     )
 
@@ -283,18 +277,12 @@ def role_(client: Client, terminal: Terminal, name: str = _NAME, role: str = _RO
     if role not in _ROLES:
         raise usage(f"the role must be one of {', '.join(_ROLES)}")
     reply = client.call("PATCH", path_of(Path.LOCAL_USER, name=name), body={"role": role})
-    return Answer(
-        *reply.parts,
-        lines=[f"{terminal.tick} {clean(name)} is {role} now and has to log in again."],
-    )
+    return Answer(*reply.parts, lines=[f"{terminal.tick} {clean(name)} is {role} now and has to log in again."])
 
 
 @command("users disable", view=view_of(_USER_FIELDS, id="name"))
 def disable(
-    client: Client,
-    terminal: Terminal,
-    name: str = _NAME,
-    enable: bool = flag("Let the user log in again."),
+    client: Client, terminal: Terminal, name: str = _NAME, enable: bool = flag("Let the user log in again.")
 ) -> Answer:
     """A disabled user is logged out at once. The journal keeps what the user did.
 
@@ -328,10 +316,7 @@ def reset(
     reply = client.call("POST", path_of(Path.LOCAL_USER_RESET, name=name), body=body)
     done = [
         text
-        for text, is_done in (
-            ("has a new password", "password" in body),
-            ("needs no second factor", second_factor),
-        )
+        for text, is_done in (("has a new password", "password" in body), ("needs no second factor", second_factor))
         if is_done
     ]
     return Answer(*reply.parts, lines=[f"{terminal.tick} {clean(name)} {' and '.join(done)}."])
@@ -342,9 +327,7 @@ def _user_state(row: Row) -> Cell:
 
 
 @command("users password")
-def set_(
-    client: Client, terminal: Terminal, password_file: str | None = NEW_PASSWORD_FILE
-) -> Answer:
+def set_(client: Client, terminal: Terminal, password_file: str | None = NEW_PASSWORD_FILE) -> Answer:
     """Every dashboard session ends. The user that runs momo, or root, needs no old password. It works with and without a
     running daemon.
 

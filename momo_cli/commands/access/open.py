@@ -29,9 +29,7 @@ _FRESH: Final = "There is no shop on this machine yet. Make one, and set it up i
 _PAGES: Final = ("checkout", "tx")
 _LABELS: Final = 10
 """The width of the column of the labels."""
-_SHARE_VIEW: Final = view_of(
-    "shared name address url expires_in_s ca_fingerprint changed", id="address"
-)
+_SHARE_VIEW: Final = view_of("shared name address url expires_in_s ca_fingerprint changed", id="address")
 _PORT: Final = 8420
 _AGAIN: Final = ("momo daemon restart", "momo open --share")
 _TRUST: Final = (
@@ -47,9 +45,7 @@ _TRUST: Final = (
 def open_(
     client: Client,
     terminal: Terminal,
-    words: list[str] | None = argument(
-        "[checkout|tx] REF|CODE", "The transaction's reference or code.", default=None
-    ),
+    words: list[str] | None = argument("[checkout|tx] REF|CODE", "The transaction's reference or code.", default=None),
     only_print: bool = flag("--print", "Print the address only."),
     user: str | None = option("NAME", "Log in as this user, not as the owner."),
     page: str | None = option("NAME", "A page of the dashboard: till, poster, review, day."),
@@ -99,16 +95,11 @@ def open_(
         *reply.parts,
         lines=[url],
         plain=url,
-        notes=[
-            *warnings_of(reply.body),
-            *_opened(terminal, url, transaction, only_print=only_print),
-        ],
+        notes=[*warnings_of(reply.body), *_opened(terminal, url, transaction, only_print=only_print)],
     )
 
 
-def _dashboard(
-    client: Client, terminal: Terminal, user: str | None, page: str | None, *, only_print: bool
-) -> Answer:
+def _dashboard(client: Client, terminal: Terminal, user: str | None, page: str | None, *, only_print: bool) -> Answer:
     try:
         reply = _link(client, user)
     except Failure as failure:
@@ -193,11 +184,7 @@ def _share(client: Client, terminal: Terminal, user: str | None) -> Answer:
             "Phones and computers of the shop's network will reach the dashboard, the API and the checkout page by HTTPS."
         )
         if not terminal.confirm(f"Make the certificate and listen on {wanted}?"):
-            return Answer(
-                *made({"shared": False, "changed": []}),
-                lines=["Nothing was changed."],
-                exit_code=CANCELLED,
-            )
+            return Answer(*made({"shared": False, "changed": []}), lines=["Nothing was changed."], exit_code=CANCELLED)
         changed = {}
         facts: dict[str, Any] = {}
         if not certificate:
@@ -306,12 +293,7 @@ def create(
         momo daemon certificate create shop.lan 192.168.1.10
         momo daemon certificate create --new-ca
     """
-    words = [
-        "--json",
-        *(["--new-ca"] if new_ca else []),
-        "create",
-        *(["--", *name] if name else []),
-    ]
+    words = ["--json", *(["--new-ca"] if new_ca else []), "create", *(["--", *name] if name else [])]
     row = run_verb(terminal, "certificate", *words).data
     used = _setting(terminal, "tls_cert") == row["path"]
     following = [] if used else [f"momo config set http.tls_cert {row['path']}"]
@@ -336,9 +318,7 @@ def show(terminal: Terminal) -> Answer:
     """
     row = run_verb(terminal, "certificate", "--json", "show").data
     return Answer(
-        *made(row),
-        lines=_certificate_lines(row, terminal),
-        next=["momo daemon certificate export momo-ca.crt"],
+        *made(row), lines=_certificate_lines(row, terminal), next=["momo daemon certificate export momo-ca.crt"]
     )
 
 

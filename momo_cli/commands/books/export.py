@@ -19,18 +19,7 @@ from momo_cli.frame.command import command
 from momo_cli.inputs.ids import METHODS, id_of
 from momo_cli.inputs.parameters import DRY_RUN, PASSWORD_FILE, SHOW_BODY, argument, flag, option
 from momo_cli.inputs.typed_values import check_choice, file_errors, owners_password, period
-from momo_cli.show.answer import (
-    Answer,
-    Cell,
-    Head,
-    Row,
-    View,
-    document_of,
-    dumps,
-    fields,
-    made,
-    view_of,
-)
+from momo_cli.show.answer import Answer, Cell, Head, Row, View, document_of, dumps, fields, made, view_of
 from momo_cli.show.render import BOM, csv_lines
 from momo_cli.show.terminal import Terminal
 from momo_cli.show.words import counted, money
@@ -156,9 +145,7 @@ def export(
     return Answer(*made(data), lines=[said], text=(), notes=notes)
 
 
-def _rows(
-    client: Client, what: str, query: dict[str, Any], counts: Counter[str]
-) -> Iterator[dict[str, Any]]:
+def _rows(client: Client, what: str, query: dict[str, Any], counts: Counter[str]) -> Iterator[dict[str, Any]]:
     """Yield the rows of all pages, and count them; only one page is in memory."""
     after: int | None = 0
     while after is not None:
@@ -170,13 +157,7 @@ def _rows(
 
 
 def _pieces(
-    form: str,
-    columns: Sequence[str],
-    rows: Iterable[Row],
-    counts: Counter[str],
-    *,
-    header: bool,
-    bom: bool,
+    form: str, columns: Sequence[str], rows: Iterable[Row], counts: Counter[str], *, header: bool, bom: bool
 ) -> Iterator[str]:
     """Yield the text of the rows in a format; csv for Excel always has the byte order mark of `bom`."""
     if form == "ndjson":
@@ -245,9 +226,7 @@ _WORDS: Final = {
     "line": Cell("! OTHER NUMBER", "yellow"),
     "not_on_statement": Cell("✗ NOT ON STATEMENT", "red"),
 }
-_FIELDS: Final = fields(
-    "finding id at statement_amount told_amount reference review_id claimed_by file_line next"
-)
+_FIELDS: Final = fields("finding id at statement_amount told_amount reference review_id claimed_by file_line next")
 _VIEW: Final = view_of(
     *_FIELDS,
     Head("WHAT", lambda row, _: _WORDS[row["finding"]]),
@@ -290,9 +269,7 @@ def import_(
     if prove and (number is None or dry_run):
         raise usage("--prove needs --line and no --dry-run", "momo data statement --help")
     if prove and statement.closing is None:
-        raise usage(
-            "--prove: the statement does not tell for certain what the wallet held after its last row"
-        )
+        raise usage("--prove: the statement does not tell for certain what the wallet held after its last row")
     found = list(_compared(client, statement, number))
     known = {entry.id for entry in statement.entries}
     times = [entry.at.replace(tzinfo=terminal.zone) for entry in statement.entries if entry.at]
@@ -374,9 +351,7 @@ def _agrees_to_prove(terminal: Terminal, closing: Closing, said: str) -> bool:
     return terminal.yes_or_no(question, "--prove", default=False)
 
 
-def _prove(
-    client: Client, terminal: Terminal, closing: Closing, number: str, password_file: str | None
-) -> Row | None:
+def _prove(client: Client, terminal: Terminal, closing: Closing, number: str, password_file: str | None) -> Row | None:
     """Say what the wallet held after the last row; None if the answer to the daemon's question is no."""
     first, last = (stamp(at.replace(tzinfo=terminal.zone)) for at in (closing.first_at, closing.at))
     body = {

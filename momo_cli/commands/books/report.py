@@ -95,10 +95,7 @@ def sheet_title(data: Row, zone: tzinfo) -> str:
     if local.date() != last.date():
         when += f" to {last:%a} {last.day} {last:%b}"
         when += f" {last.year}"
-    parts = (
-        when, clean(at(data, "shop.name")), clean(data.get("branch") or ""),
-        "SANDBOX" if data.get("test") else "",
-    )  # fmt: skip
+    parts = (when, clean(at(data, "shop.name")), clean(data.get("branch") or ""), "SANDBOX" if data.get("test") else "")
     return " · ".join(part for part in parts if part)
 
 
@@ -137,9 +134,7 @@ def balance_differences(data: Row) -> list[str]:
                 if wallet[name] != "0.00"
             ]
             untold = f"; {' and '.join(amounts)} without a message" if amounts else ""
-            found.append(
-                f"{_name(line)}: {apart} {more} in the payments than in the wallet{untold}."
-            )
+            found.append(f"{_name(line)}: {apart} {more} in the payments than in the wallet{untold}.")
     return found
 
 
@@ -296,8 +291,7 @@ def _is_held(row: Row, data: Row, line: Row, currency: str) -> bool:
         not counted
         and at(row, "message.kind") == "payment_received"
         and bool(row.get("test")) is bool(data.get("test"))
-        and (row.get("currency"), at(row, "line.payment_method_id"))
-        == (currency, line["payment_method_id"])
+        and (row.get("currency"), at(row, "line.payment_method_id")) == (currency, line["payment_method_id"])
         and clean(data.get("from")) <= when < clean(data.get("to"))
     )
 
@@ -384,18 +378,14 @@ def sheet_html(data: Row, zone: tzinfo) -> Iterator[str]:
 
 
 _MAIL_COLUMNS: Final = 100
-_BY: Final = (
-    "line", "hour", "day", "week", "month", "weekday", "hour_of_day", "network", "maker", "payer",
-)  # fmt: skip
+_BY: Final = ("line", "hour", "day", "week", "month", "weekday", "hour_of_day", "network", "maker", "payer")
 
 
 @command("today", view=view_by, read=True)
 def today(
     client: Client,
     terminal: Terminal,
-    day: str = option(
-        "--date", "The day: yesterday, 2026-01-31.", default="today", show_default=True
-    ),
+    day: str = option("--date", "The day: yesterday, 2026-01-31.", default="today", show_default=True),
     by: str = option("line, hour, network, maker or payer.", default="line", show_default=True),
     branch: str | None = OF_BRANCH,
 ) -> Answer:
@@ -529,9 +519,7 @@ _VIEW: Final = view_of(
 
 
 @command("users shift list", view=_VIEW)
-def list_(
-    client: Client, before: int | None = option("ID", "Those before this one.", min=1)
-) -> Answer:
+def list_(client: Client, before: int | None = option("ID", "Those before this one.", min=1)) -> Answer:
     """The newest come first, 50 at a time.
 
     Examples:
@@ -563,12 +551,7 @@ def open_(client: Client, terminal: Terminal) -> Answer:
         momo users shift open
     """
     reply = client.call("POST", Path.LOCAL_SHIFTS, body={})
-    return Answer(
-        reply.text,
-        [reply.data],
-        lines=_lines(reply.data, terminal),
-        next=["momo users shift close"],
-    )
+    return Answer(reply.text, [reply.data], lines=_lines(reply.data, terminal), next=["momo users shift close"])
 
 
 @command("users shift close", view=_VIEW)

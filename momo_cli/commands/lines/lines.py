@@ -42,9 +42,7 @@ _VIEW: Final = view_of(
 def lines(
     client: Client,
     terminal: Terminal,
-    fail_if_unready: bool = flag(
-        "Exit 6 if a SIM has no number, a line cannot receive, or payments are unplaced."
-    ),
+    fail_if_unready: bool = flag("Exit 6 if a SIM has no number, a line cannot receive, or payments are unplaced."),
     watch: str | None = WATCH,
 ) -> Answer:
     """Ready: every connected SIM has a number. Receiving: messages can come to every line now. READS says whether the phone
@@ -136,9 +134,7 @@ def _unready(rows: Sequence[Row], missing: Sequence[Row]) -> str:
     return f"{'1 SIM has' if len(missing) == 1 else f'{len(missing)} SIMs have'} no number: {names}"
 
 
-def _notes(
-    rows: Sequence[Row], modems: Sequence[Row], terminal: Terminal, told: str, *, moved: bool
-) -> Iterator[str]:
+def _notes(rows: Sequence[Row], modems: Sequence[Row], terminal: Terminal, told: str, *, moved: bool) -> Iterator[str]:
     """Yield the troubles of the SIMs and the phones, but for the one that the heading has `told`."""
     for phone_name, trouble in {row["phone"]: row["trouble"] for row in rows}.items():
         if trouble:
@@ -164,13 +160,7 @@ def _typed(row: Row) -> str:
 
 
 def _next(
-    client: Client,
-    rows: Sequence[Row],
-    modems: Sequence[Row],
-    missing: Sequence[Row],
-    *,
-    ready: bool,
-    unplaced: int,
+    client: Client, rows: Sequence[Row], modems: Sequence[Row], missing: Sequence[Row], *, ready: bool, unplaced: int
 ) -> list[str]:
     if not rows:
         if modems and all(row.get("simulated") for row in modems) and not client.sandbox:
@@ -191,7 +181,4 @@ def _next(
         found.append(f"momo lines ignore {sim}")
     elif ready and moved is not None:
         found = [f"momo claim {phone(moved['phone_number']).replace(' ', '')} --dry-run"]
-    return [
-        *found,
-        *(f"momo lines acknowledge {_typed(row)}" for row in rows if row["unaccounted"]),
-    ]
+    return [*found, *(f"momo lines acknowledge {_typed(row)}" for row in rows if row["unaccounted"])]

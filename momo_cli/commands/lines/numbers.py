@@ -8,24 +8,8 @@ from momo_cli import exit_codes, system
 from momo_cli.errors import Failure, known, usage
 from momo_cli.frame.command import command
 from momo_cli.inputs import typed_values
-from momo_cli.inputs.ids import (
-    MESSAGES,
-    METHODS,
-    endpoint_id,
-    endpoint_name,
-    id_of,
-    sim_object,
-    split_sim,
-)
-from momo_cli.inputs.parameters import (
-    DRY_RUN,
-    METHOD,
-    PASSWORD_FILE,
-    REASON,
-    argument,
-    flag,
-    option,
-)
+from momo_cli.inputs.ids import MESSAGES, METHODS, endpoint_id, endpoint_name, id_of, sim_object, split_sim
+from momo_cli.inputs.parameters import DRY_RUN, METHOD, PASSWORD_FILE, REASON, argument, flag, option
 from momo_cli.inputs.typed_values import only_given
 from momo_cli.show.answer import Answer, Cell, Head, Row, dumps, unchanged, view_of
 from momo_cli.show.terminal import Terminal
@@ -87,9 +71,7 @@ def add(
     return method_answer(reply, terminal, "Registered")
 
 
-def _found_place(
-    client: Client, terminal: Terminal, number: str, place: Row | None
-) -> tuple[Row | None, str]:
+def _found_place(client: Client, terminal: Terminal, number: str, place: Row | None) -> tuple[Row | None, str]:
     """Return the SIM of a new number and the provider: of the SIM that is named, the only free one, or the chosen one.
 
     Without a SIM, the provider is that of the number's range. Fail (exit 2) if neither is known.
@@ -98,12 +80,10 @@ def _found_place(
     from parsers.read import provider_of_network  # noqa: PLC0415  # the same
 
     sims = {
-        f"{device.get('name') or device['device_id']}:{each['slot_index']}": {
-            **each, "device_id": device["device_id"],
-        }
+        f"{device.get('name') or device['device_id']}:{each['slot_index']}": {**each, "device_id": device["device_id"]}
         for device in client.get(Path.SIMS).data or ()
         for each in device.get("sims") or ()
-    }  # fmt: skip
+    }
     if place is not None:
         found = [row for row in sims.values() if _is_at(row, place)]
     else:
@@ -166,9 +146,7 @@ def list_(client: Client) -> Answer:
         momo lines list
     """
     reply = client.get(Path.PAYMENT_METHODS)
-    return Answer(
-        *reply.parts, empty="No numbers yet.", next=[] if reply.data else ["momo lines add --help"]
-    )
+    return Answer(*reply.parts, empty="No numbers yet.", next=[] if reply.data else ["momo lines add --help"])
 
 
 @command("lines show", view=METHODS_VIEW)
@@ -264,9 +242,7 @@ def claim(
     terminal: Terminal,
     method: str = METHOD,
     dry_run: bool = DRY_RUN,
-    replay_to: str | None = option(
-        "ENDPOINT", "Then send them to this endpoint: its label, host or id."
-    ),
+    replay_to: str | None = option("ENDPOINT", "Then send them to this endpoint: its label, host or id."),
 ) -> Answer:
     """These are the payments of the last 30 days that came to its SIM while the SIM had no number. --dry-run lists them.
     They are sent to no endpoint, unless --replay-to names one; the command that sends them later is printed. Exit 10:
@@ -345,9 +321,7 @@ def _candidates(seen: Reply, terminal: Terminal) -> Iterator[str]:
 
 
 def _replay(endpoint: str, claimed: Reply) -> str:
-    return (
-        f"momo replay --endpoint {endpoint} --from {claimed.body['from']} --to {claimed.body['to']}"
-    )
+    return f"momo replay --endpoint {endpoint} --from {claimed.body['from']} --to {claimed.body['to']}"
 
 
 def _counted(reply: Reply) -> str:
@@ -380,15 +354,7 @@ def _answer(
     )
 
 
-_OF_SIM: Final = (
-    "slot_index",
-    "network",
-    "iccid_last4",
-    "payment_method_id",
-    "phone_number",
-    "available",
-    "ignored",
-)
+_OF_SIM: Final = ("slot_index", "network", "iccid_last4", "payment_method_id", "phone_number", "available", "ignored")
 
 
 def _without_number(row: Row) -> Cell:
@@ -414,9 +380,7 @@ _UNACCOUNTED_VIEW: Final = view_of(
     id="message_id",
 )
 
-_NEIGHBOURS: Final = (
-    "A number that differs from a home one in its last two digits only is home too."
-)
+_NEIGHBOURS: Final = "A number that differs from a home one in its last two digits only is home too."
 _LOOK_S: Final = 1.0
 
 _SIM = argument("DEVICE:SLOT", "The SIM: momo phones list shows them.")
@@ -424,9 +388,7 @@ _SIM = argument("DEVICE:SLOT", "The SIM: momo phones list shows them.")
 
 @command("phones list", view=_LIST_VIEW)
 def list_phones(
-    client: Client,
-    terminal: Terminal,
-    wait: str | None = option("[=30s]", "Wait until a SIM is there."),
+    client: Client, terminal: Terminal, wait: str | None = option("[=30s]", "Wait until a SIM is there.")
 ) -> Answer:
     """DEVICE in other commands is the phone's name or its id. --wait waits until a SIM is there (exit 0) or the time is
     over (exit 8). --sandbox lists the simulated phones of momo daemon run --simulated-phone.
@@ -439,9 +401,7 @@ def list_phones(
     wait_s = None if wait is None else duration_s(wait, "--wait")
     reply = client.get(Path.SIMS)
     rows = list(_rows(reply))
-    simulated = (
-        list(simulated_notes(client.get(Path.LOCAL_MODEMS).data or ())) if terminal.human else []
-    )
+    simulated = list(simulated_notes(client.get(Path.LOCAL_MODEMS).data or ())) if terminal.human else []
     if wait_s is not None:
         deadline = system.monotonic() + wait_s
         while not rows and (wait_s == 0 or system.monotonic() < deadline):
@@ -521,10 +481,7 @@ def trust(
 
 @command("lines test-payment", view=view_of("amount currency expires_at", id="amount"))
 def expect_test_payment(
-    client: Client,
-    terminal: Terminal,
-    sim: str = _SIM,
-    wait: str | None = option("[=1h]", "Wait until it has come."),
+    client: Client, terminal: Terminal, sim: str = _SIM, wait: str | None = option("[=1h]", "Wait until it has come.")
 ) -> Answer:
     """Its receipt proves the service centre and the balance of the SIM. Nobody else knows the amount, so nobody can forge
     that receipt first. It is expected for an hour. With --wait: exit 0 when it has come, 8 if it has not.
@@ -584,9 +541,7 @@ def set_pin(
 
 
 @command("lines acknowledge", view=_UNACCOUNTED_VIEW)
-def acknowledge(
-    client: Client, terminal: Terminal, sim: str = _SIM, notes: str | None = REASON
-) -> Answer:
+def acknowledge(client: Client, terminal: Terminal, sim: str = _SIM, notes: str | None = REASON) -> Answer:
     """It is then no longer shown or counted as a fault. If the balance of a SIM changes by more than the messages explain,
     a message was lost or the wallet was used elsewhere. Check the wallet's own history first. Later differences are
     reported again.
@@ -603,18 +558,13 @@ def acknowledge(
         reply.text,
         rows,
         empty="All money of this SIM is accounted for.",
-        notes=[f"{tick} Acknowledged. Later differences are reported again."]
-        if rows and terminal.human
-        else (),
+        notes=[f"{tick} Acknowledged. Later differences are reported again."] if rows and terminal.human else (),
     )
 
 
 @command("lines ignore", view=_LIST_VIEW)
 def ignore(
-    client: Client,
-    terminal: Terminal,
-    sim: str = _SIM,
-    undo: bool = flag("The SIM is for payments again."),
+    client: Client, terminal: Terminal, sim: str = _SIM, undo: bool = flag("The SIM is for payments again.")
 ) -> Answer:
     """It then needs no number: the lines, setup, doctor and the status leave it out, and endpoints can be created. Its
     messages are still read. A SIM with a number is refused (exit 5). A number that is assigned to it ends it.

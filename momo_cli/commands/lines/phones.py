@@ -62,10 +62,7 @@ def list_(client: Client) -> Answer:
     return Answer(
         *reply.parts,
         empty="No modem was found. Plug one in, or type: momo doctor modem",
-        next=[
-            f'momo phones show "{name}"' if " " in name else f"momo phones show {name}"
-            for name in names
-        ],
+        next=[f'momo phones show "{name}"' if " " in name else f"momo phones show {name}" for name in names],
     )
 
 
@@ -83,17 +80,12 @@ def show(client: Client, terminal: Terminal, modem: str = _MODEM) -> Answer:
     return Answer(*reply.parts, lines=modem_lines(reply.data, terminal))
 
 
-@command(
-    "phones test",
-    view=view_of(*MODEMS_VIEW.fields, "answered took_ms sms=sms.status", id=MODEMS_VIEW.id),
-)
+@command("phones test", view=view_of(*MODEMS_VIEW.fields, "answered took_ms sms=sms.status", id=MODEMS_VIEW.id))
 def check(
     client: Client,
     terminal: Terminal,
     modem: str = _MODEM,
-    send_to: str | None = option(
-        "--send-to", "Send an SMS from it to this number, and show the result."
-    ),
+    send_to: str | None = option("--send-to", "Send an SMS from it to this number, and show the result."),
 ) -> Answer:
     """The signal, the network, the storage and the SIM are checked. The daemon queries the modem between two messages, so
     reading is not disturbed. Exit 6: no message can come in. With --send-to momo then sends one SMS from it. The
@@ -150,10 +142,7 @@ def check(
     codes = {"sent": exit_codes.OK} | dict.fromkeys(_UNDER_WAY, exit_codes.PENDING)
     return Answer(
         *made(row),
-        lines=[
-            *lines,
-            f"{styled(mark, terminal)} {sentence.format(number=phone(sms.get('number')))}{why}",
-        ],
+        lines=[*lines, f"{styled(mark, terminal)} {sentence.format(number=phone(sms.get('number')))}{why}"],
         next=["momo doctor modem"] if status == "failed" else (),
         exit_code=codes.get(status, exit_codes.FINDINGS),
     )
@@ -212,11 +201,7 @@ def release(client: Client, terminal: Terminal, modem: str = _MODEM) -> Answer:
     row: Row = {"port": modem, "device_id": None}
     if not modem.startswith("/dev/"):
         row = find_modem(client, modem)
-    result: dict[str, Any] = {
-        "port": row.get("port"),
-        "device_id": row.get("device_id"),
-        "state": "already_released",
-    }
+    result: dict[str, Any] = {"port": row.get("port"), "device_id": row.get("device_id"), "state": "already_released"}
     done = modem_manager.release_modem(str(result["port"]), terminal.located.environ, client.pause)
     result |= {"manager": done.manager, "uid": done.uid, "pid": done.pid}
     if done.pid is not None:
@@ -226,9 +211,7 @@ def release(client: Client, terminal: Terminal, modem: str = _MODEM) -> Answer:
     if not result["manager"]:
         lines.append(f"There is no ModemManager here (no mmcli): {name} is not taken by it.")
     elif result["pid"] is None:
-        lines.append(
-            f"ModemManager does not have {name}. It may still take it when it is plugged in."
-        )
+        lines.append(f"ModemManager does not have {name}. It may still take it when it is plugged in.")
         lines.append(_PERMANENT)
     else:
         lines.append(terminal.style(f"✓ ModemManager has released {name}.", "green"))
@@ -265,9 +248,7 @@ def rename(
     """
     row = find_modem(client, modem)
     if row.get("device_id") is None:
-        raise usage(
-            f"no phone has answered on {modem} yet, so it cannot be named", "momo doctor modem"
-        )
+        raise usage(f"no phone has answered on {modem} yet, so it cannot be named", "momo doctor modem")
     path = path_of(Path.LOCAL_MODEM, id=row["device_id"])
     reply = client.call("PATCH", path, body={"name": name})
     line = f"{terminal.tick} {modem_name(row)} is now called {modem_name(reply.data)}"
@@ -296,9 +277,7 @@ def password(
     return Answer(*reply.parts, lines=[f"{terminal.tick} {state}"], next=["momo phones status"])
 
 
-_FIELDS: Final = (
-    "name kind enabled trust_level may_pay state detail next url heard_at refused refused_at"
-)
+_FIELDS: Final = "name kind enabled trust_level may_pay state detail next url heard_at refused refused_at"
 _LIST_VIEW: Final = view_of(
     _FIELDS,
     Head("SOURCE", lambda row, _: clean(row["name"])),
@@ -337,9 +316,7 @@ def add(
     terminal: Terminal,
     kind: str = argument("KIND", f"One of {', '.join(_ADDABLE)}."),
     name: str = argument("NAME", "A name: small letters, digits, dashes."),
-    network: list[str] | None = option(
-        "NETWORK", "Android: mtn, telecel, at or none; repeat for SIM 2."
-    ),
+    network: list[str] | None = option("NETWORK", "Android: mtn, telecel, at or none; repeat for SIM 2."),
     may_pay: bool = flag("Android: its messages may pay, as you accept its risk."),
     phone: str | None = option("URL", "Android: the app's local server, to ask for missed SMS."),
     user: str | None = option("NAME", "The user of that server, or of the stick."),
@@ -355,13 +332,7 @@ def add(
     """
     if kind not in _ADDABLE:
         raise usage(f"{kind!r} is no kind of source; there are {', '.join(_ADDABLE)}")
-    given = {
-        "networks": network,
-        "may_pay": may_pay or None,
-        "phone_url": phone,
-        "user": user,
-        "url": url,
-    }
+    given = {"networks": network, "may_pay": may_pay or None, "phone_url": phone, "user": user, "url": url}
     entry: dict[str, Any] = {"name": name, "kind": kind}
     entry |= {key: value for key, value in given.items() if value is not None}
     done = run_verb(terminal, "config", "--json", "add-source", "--", json.dumps(entry))
@@ -378,10 +349,7 @@ def add(
     if kind == SourceKind.ANDROID and not may_pay:
         notes.append("Its messages pay nothing: without --may-pay they are history.")
     return Answer(
-        *made(row),
-        lines=[f"{terminal.tick} {clean(name)} {word} {clean(row['path'])}"],
-        notes=notes,
-        next=following,
+        *made(row), lines=[f"{terminal.tick} {clean(name)} {word} {clean(row['path'])}"], notes=notes, next=following
     )
 
 
@@ -392,16 +360,12 @@ def remove(client: Client, terminal: Terminal, name: str = _NAME) -> Answer:
     Examples:
         momo phones remove phone1
     """
-    row: dict[str, Any] = {
-        **run_verb(terminal, "config", "--json", "remove-source", "--", name).body["data"]
-    }
+    row: dict[str, Any] = {**run_verb(terminal, "config", "--json", "remove-source", "--", name).body["data"]}
     row["restart"] = alive = client.alive()
     if alive:
         client.call("DELETE", path_of(Path.LOCAL_SOURCE, name=name))
     return Answer(
-        *made(row),
-        lines=[f"{terminal.tick} {clean(name)} is removed."],
-        next=["momo daemon restart"] if alive else [],
+        *made(row), lines=[f"{terminal.tick} {clean(name)} is removed."], next=["momo daemon restart"] if alive else []
     )
 
 

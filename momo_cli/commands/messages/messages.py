@@ -15,16 +15,7 @@ from momo_cli import exit_codes, system
 from momo_cli.errors import Failure, usage
 from momo_cli.frame.command import command
 from momo_cli.inputs.ids import MESSAGES, id_of, ids_of
-from momo_cli.inputs.parameters import (
-    DRY_RUN,
-    MESSAGES_FILE,
-    OFFSET,
-    PASSWORD_FILE,
-    SHOW_BODY,
-    argument,
-    flag,
-    option,
-)
+from momo_cli.inputs.parameters import DRY_RUN, MESSAGES_FILE, OFFSET, PASSWORD_FILE, SHOW_BODY, argument, flag, option
 from momo_cli.inputs.typed_values import (
     STDIN,
     check_choice,
@@ -114,9 +105,7 @@ def list_(
 
 
 @command("messages show", view=view_of(*_BODY_VIEW.fields))
-def show(
-    client: Client, terminal: Terminal, message: str = _MESSAGE, show_body: bool = SHOW_BODY
-) -> Answer:
+def show(client: Client, terminal: Terminal, message: str = _MESSAGE, show_body: bool = SHOW_BODY) -> Answer:
     """It shows the values read from it and why it is or is not a payment. --show-body shows the text.
 
     Examples:
@@ -285,9 +274,7 @@ def _opened(terminal: Terminal, path: str, stack: ExitStack) -> IO[str]:
     return kept
 
 
-def _messages(
-    stream: IO[str], path: str, form: str | None, zone: tzinfo
-) -> Iterator[BackupMessage]:
+def _messages(stream: IO[str], path: str, form: str | None, zone: tzinfo) -> Iterator[BackupMessage]:
     """Yield the messages of the file from its beginning; reject one that cannot be read."""
     stream.seek(0)
     with file_errors(path):
@@ -314,9 +301,7 @@ def _outcomes(
         yield from _send(client, batch, line, dry_run=dry_run)
 
 
-def _send(
-    client: Client, batch: Sequence[BackupMessage], line: str, *, dry_run: bool
-) -> Iterator[dict[str, Any]]:
+def _send(client: Client, batch: Sequence[BackupMessage], line: str, *, dry_run: bool) -> Iterator[dict[str, Any]]:
     """Send the readable messages of a batch, and yield the outcome of each, in the file's order."""
     good = [found.body for found in batch if not found.problem]
     outcomes: Iterator[dict[str, Any]] = iter(())
@@ -485,27 +470,18 @@ def _entries(text: str) -> Iterator[dict[str, Any]]:
             entry = json.loads(line)
         except (ValueError, RecursionError) as problem:
             raise usage(f"line {number}: not JSON: {problem}") from None
-        if not isinstance(entry, dict) or not isinstance(
-            entry.get("text", entry.get("pdu")), str | list
-        ):
-            raise usage(
-                f'line {number}: give {{"sender": "MobileMoney", "text": "..."}} or {{"pdu": "..."}}'
-            )
+        if not isinstance(entry, dict) or not isinstance(entry.get("text", entry.get("pdu")), str | list):
+            raise usage(f'line {number}: give {{"sender": "MobileMoney", "text": "..."}} or {{"pdu": "..."}}')
         yield entry
 
 
-_VALUES: Final = (
-    "amount", "currency", "payer_name", "payer_phone", "reference", "transaction_id", "balance",
-)  # fmt: skip
+_VALUES: Final = ("amount", "currency", "payer_name", "payer_phone", "reference", "transaction_id", "balance")
 
 
 @command(
     "messages parse",
     view=view_of(
-        "kind network wording",
-        *(Field(name, f"fields.{name}") for name in _VALUES),
-        "why",
-        id="fields.transaction_id",
+        "kind network wording", *(Field(name, f"fields.{name}") for name in _VALUES), "why", id="fields.transaction_id"
     ),
 )
 def parse(
@@ -587,9 +563,7 @@ def _lines(row: Row, terminal: Terminal) -> list[str]:
     return [title, *(f"  {name:<16} {value}" for name, value in found), ""]
 
 
-_ASKED: Final = (
-    "amount", "payer_name", "payer_phone", "balance", "reference", "transaction_id", "fee", "date", "time",
-)  # fmt: skip
+_ASKED: Final = ("amount", "payer_name", "payer_phone", "balance", "reference", "transaction_id", "fee", "date", "time")
 
 
 @command("messages sample", view=view_of("sender kind wording why text", id="text"))
@@ -632,10 +606,7 @@ def sample(
     )
 
 
-@command(
-    "messages templates list",
-    view=view_of("file name network kind confirmed line why todo", id="name"),
-)
+@command("messages templates list", view=view_of("file name network kind confirmed line why todo", id="name"))
 def list_wording(client: Client, terminal: Terminal) -> Answer:
     """They are listed by file, with the problems of each file. The list also shows the wordings of momo that are not
     confirmed by a genuine message yet.
@@ -676,9 +647,7 @@ def _line(row: dict[str, Any], terminal: Terminal) -> str:
 
 
 @command("messages templates check", view=view_of("file line why todo", id="file"))
-def check(
-    terminal: Terminal, files: list[str] = argument("FILE...", "The files; - is stdin.")
-) -> Answer:
+def check(terminal: Terminal, files: list[str] = argument("FILE...", "The files; - is stdin.")) -> Answer:
     """Each sample must be read by its wording, and neither a shortened message nor text typed by a payer may change the
     values. It needs no daemon. Each problem names its line and the correction. Exit 6: there are problems.
 
@@ -688,10 +657,7 @@ def check(
     problems, wordings, notes = [], [], []
     for file in files:
         loaded = load_wordings(read_text(terminal, file))
-        problems += [
-            {"file": file, "line": one.line, "why": one.why, "todo": one.todo}
-            for one in loaded.problems
-        ]
+        problems += [{"file": file, "line": one.line, "why": one.why, "todo": one.todo} for one in loaded.problems]
         for wording in loaded.wordings:
             facts = {"name": wording.name, "network": wording.network, "kind": wording.kind}
             wordings.append({"file": file, **facts})
@@ -701,8 +667,7 @@ def check(
                 notes.append(f"{file}: {wording.name}: {why}")
     found = {"wordings": wordings, "problems": problems}
     bad = [
-        terminal.style(f"✗ {one['file']}:{one['line']}", "red")
-        + f"  {clean(one['why'])}\n    {clean(one['todo'])}"
+        terminal.style(f"✗ {one['file']}:{one['line']}", "red") + f"  {clean(one['why'])}\n    {clean(one['todo'])}"
         for one in problems
     ]
     good = [terminal.tick + f" {one['name']}  {one['network']} {one['kind']}" for one in wordings]
@@ -723,9 +688,7 @@ def learn(
     name: str = option("The name of the wording, such as receipt_2027.", default=...),
     network: str = option("mtn, telecel, at ...", default=...),
     kind: str = option("payment_received, sent, cash_out ...", default="payment_received"),
-    values: list[str] | None = option(
-        "--set", "FIELD=TEXT", "A field, as it stands in the message."
-    ),
+    values: list[str] | None = option("--set", "FIELD=TEXT", "A field, as it stands in the message."),
     out: str | None = option("FILE", "Write the wording to this file."),
 ) -> Answer:
     r"""The fields of the messages are marked. A mark is written as {amount:GHS 70.00}. Messages in the file are separated
@@ -746,8 +709,7 @@ def learn(
     samples = list(_parted(read_text(terminal, file), RULE))
     try:
         found = [
-            parse_marks(sample, given or (None if "{" in sample else _asked(terminal, sample)))
-            for sample in samples
+            parse_marks(sample, given or (None if "{" in sample else _asked(terminal, sample))) for sample in samples
         ]
         text = propose_wording(name, network, kind, found)
     except CannotPropose as why:
@@ -778,10 +740,7 @@ def _asked(terminal: Terminal, sample: str) -> dict[str, str]:
     return given
 
 
-@command(
-    "messages templates confirm",
-    view=view_of("network wording sender message_id confirmed", id="message_id"),
-)
+@command("messages templates confirm", view=view_of("network wording sender message_id confirmed", id="message_id"))
 def confirm(
     client: Client,
     terminal: Terminal,

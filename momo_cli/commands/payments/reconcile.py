@@ -15,13 +15,7 @@ from momo_cli import exit_codes
 from momo_cli.errors import RECONCILE_EXITS, Failure, usage
 from momo_cli.frame.command import command
 from momo_cli.inputs.parameters import NOTES, PASSWORD_FILE, argument, flag, option
-from momo_cli.inputs.typed_values import (
-    amount_of,
-    check_choice,
-    only_given,
-    owners_password,
-    read_text,
-)
+from momo_cli.inputs.typed_values import amount_of, check_choice, only_given, owners_password, read_text
 from momo_cli.show.answer import Answer, Row, view_of
 from momo_cli.show.batch import Batch, run_batch
 from momo_cli.show.error_detail import PAID_BY, paid_by
@@ -38,8 +32,7 @@ _VIEW: Final = view_of(
     id="reconciliation_id",
 )
 _FILE_VIEW: Final = view_of(
-    "line reference transaction_id ok already status difference code message=error.message",
-    id="reference",
+    "line reference transaction_id ok already status difference code message=error.message", id="reference"
 )
 _OF_ITS_LINE: Final = (ErrorCode.USAGE, ErrorCode.TRANSACTION_NOT_FOUND)
 """The errors of one line that come from the command itself, not from the daemon."""
@@ -73,18 +66,12 @@ class FileLine:
 def reconcile(
     client: Client,
     terminal: Terminal,
-    transaction: str | None = argument(
-        "[REF|CODE]", "The transaction.", default=None, show_default=False
-    ),
-    transaction_id: str | None = argument(
-        "[TXID]", "The network ID in the customer's message.", default=None
-    ),
+    transaction: str | None = argument("[REF|CODE]", "The transaction.", default=None, show_default=False),
+    transaction_id: str | None = argument("[TXID]", "The network ID in the customer's message.", default=None),
     amount: str | None = option("Refuse, and change nothing, unless this amount was paid."),
     notes: str | None = NOTES,
     provider: str | None = option("The network, if two have that ID: momo_mtn ..."),
-    client_ref: str | None = option(
-        "The transaction of this order number of yours; then only TXID."
-    ),
+    client_ref: str | None = option("The transaction of this order number of yours; then only TXID."),
     exact: bool = flag("Exit 6 if the amount is not exact."),
     from_file: str | None = option("FILE|-", "Match many, from a file or stdin."),
     form: str | None = option("--format", "csv|ndjson", "The format of the file."),
@@ -140,9 +127,7 @@ def reconcile(
     if not telco_id:
         raise usage("TXID is empty")
     if not _DIGIT.search(telco_id):
-        raise usage(
-            f"{transaction_id!r} has no digit: a transaction ID is the digits in the customer's SMS"
-        )
+        raise usage(f"{transaction_id!r} has no digit: a transaction ID is the digits in the customer's SMS")
     value = None if amount is None else amount_of(amount, "--amount")[0]
     given = {"transaction_id": telco_id, "amount": value, "notes": notes, "provider": provider}
     reference, reply = _matched(client, terminal, transaction, client_ref, given, password_file)
@@ -184,9 +169,7 @@ def _matched(
         raise
 
 
-def _explain(
-    client: Client, terminal: Terminal, failure: Failure, transaction: str, telco_id: str
-) -> None:
+def _explain(client: Client, terminal: Terminal, failure: Failure, transaction: str, telco_id: str) -> None:
     """Add reconcile's exit code, and the facts and commands for the hints, to a failure."""
     if failure.code in RECONCILE_EXITS:
         failure.exit_code = RECONCILE_EXITS[ErrorCode(failure.code)]
@@ -228,10 +211,7 @@ def _lines(client: Client, terminal: Terminal, row: Row, reference: str) -> list
         said = f"! Short by {apart}: received {received} of {expected}. The transaction is now PARTIAL."
     elif kind == "overpaid":
         said = f"! Over by {apart}: received {received} for {expected}. The transaction is now OVERPAID."
-    return [
-        f"{terminal.style(said, 'yellow')} This cannot be undone.",
-        f"  {who} → {reference}",
-    ]
+    return [f"{terminal.style(said, 'yellow')} This cannot be undone.", f"  {who} → {reference}"]
 
 
 def _outcomes(

@@ -60,9 +60,7 @@ def list_(
     check_branch(client, branch, "momo review list")
     state_ = "all" if every else None
     mode = Mode.TEST if client.sandbox else Mode.LIVE
-    reply = client.get(
-        Path.REVIEWS, state=state_, mode=mode, branch=branch, limit=limit, offset=offset
-    )
+    reply = client.get(Path.REVIEWS, state=state_, mode=mode, branch=branch, limit=limit, offset=offset)
     rows = reply.data or []
     open_ = [clean(row.get("id")) for row in rows if row.get("state") == OPEN]
     return Answer(
@@ -83,9 +81,7 @@ def show(client: Client, terminal: Terminal, review: str = _REVIEW) -> Answer:
         momo review show 3f6d9e0a-1b2c-4d5e-8f90-a1b2c3d4e5f6
     """
     reply = client.get(path_of(Path.REVIEW, id=id_of(client, REVIEWS, review)))
-    return Answer(
-        *reply.parts, lines=review_lines(reply.data, terminal), next=review_next(reply.data)
-    )
+    return Answer(*reply.parts, lines=review_lines(reply.data, terminal), next=review_next(reply.data))
 
 
 @command("review approve", view=REVIEW_VIEW)
@@ -144,9 +140,7 @@ def approve(
     return Answer(*reply.parts, lines=lines, next=review_next(reply.data))
 
 
-def _chosen(
-    client: Client, terminal: Terminal, row: Row, order: str | None, suggested: int | None
-) -> str | None:
+def _chosen(client: Client, terminal: Terminal, row: Row, order: str | None, suggested: int | None) -> str | None:
     """Return the reference of the named or chosen transaction; empty for none, None if the operator cancelled."""
     if order is not None:
         return reference_of(client, order)
@@ -234,9 +228,7 @@ def undo(client: Client, terminal: Terminal, review: str = _REVIEW) -> Answer:
     if transaction is not None:
         status = styled(state(at(transaction, "status")), terminal)
         lines.append(f"  transaction  {clean(at(transaction, 'reference'))}  {status}")
-    return Answer(
-        *reply.parts, lines=[*lines, *settled_lines(reply.body)], next=review_next(reply.data)
-    )
+    return Answer(*reply.parts, lines=[*lines, *settled_lines(reply.body)], next=review_next(reply.data))
 
 
 _STATES: Final = {"approved": Cell("✓ approved", "green"), "revoked": Cell("✗ revoked", "red")}
@@ -267,11 +259,7 @@ def list_payers(
         momo review payers list --phone 0244124567 --all
     """
     reply = client.get(
-        Path.APPROVED_PAYERS,
-        phone_number=phone,
-        state="all" if every else None,
-        limit=limit,
-        offset=offset,
+        Path.APPROVED_PAYERS, phone_number=phone, state="all" if every else None, limit=limit, offset=offset
     )
     rows = reply.data or ()
     numbers = [clean(row.get("phone_number")) for row in rows]
@@ -284,9 +272,7 @@ def list_payers(
 
 @command("review payers revoke", view=view_of(*_LIST_VIEW.fields, "status"))
 def revoke(
-    client: Client,
-    terminal: Terminal,
-    payer: str = argument("ID", "The approved payer: its id, number or name."),
+    client: Client, terminal: Terminal, payer: str = argument("ID", "The approved payer: its id, number or name.")
 ) -> Answer:
     """The next receipt with this name and without a number is held for review again. Earlier payments stay as they are. An
     approval that was revoked already does not change (exit 0).

@@ -128,17 +128,11 @@ def endpoint(
     return Answer(
         rows=_attempts(client, terminal, id_, heard, count),
         stream=True,
-        next=[
-            "momo dead-letters list --sandbox",
-            f"momo endpoints show {id_}",
-            f"momo endpoints delete {id_} --yes",
-        ],
+        next=["momo dead-letters list --sandbox", f"momo endpoints show {id_}", f"momo endpoints delete {id_} --yes"],
     )
 
 
-def _attempts(
-    client: Client, terminal: Terminal, id_: str, heard: PostResult, count: int
-) -> Iterator[Row]:
+def _attempts(client: Client, terminal: Terminal, id_: str, heard: PostResult, count: int) -> Iterator[Row]:
     def handle(_webhook: Webhook) -> PostResult:
         return heard
 

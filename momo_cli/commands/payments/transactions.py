@@ -82,9 +82,7 @@ class _Origin(StrEnum):
 def list_(
     client: Client,
     terminal: Terminal,
-    status: str | None = option(
-        "Only this status: waiting, paid, short, over, review, or the API's word."
-    ),
+    status: str | None = option("Only this status: waiting, paid, short, over, review, or the API's word."),
     origin: _Origin = option(
         "ORIGIN",
         "request: asked for; open: made for a payment without one; all.",
@@ -107,9 +105,7 @@ def list_(
     ),
     every: bool = ALL_ROWS,
     search: str | None = option("TEXT", "Part of a code, network ID, name, number or reference."),
-    sort: str = option(
-        "|".join(_SORTS), "The order of the list.", default=_SORTS[0], show_default=True
-    ),
+    sort: str = option("|".join(_SORTS), "The order of the list.", default=_SORTS[0], show_default=True),
     branch: str | None = OF_BRANCH,
 ) -> Answer:
     """The newest come first; --sandbox lists those of the sandbox. In a pipe: tab-separated columns reference, svc_code,
@@ -198,9 +194,7 @@ def _kind(status: str | None, origin: _Origin) -> str:
 def show(
     client: Client,
     terminal: Terminal,
-    transaction: str | None = argument(
-        "REF|CODE", "The transaction's reference or code.", default=None
-    ),
+    transaction: str | None = argument("REF|CODE", "The transaction's reference or code.", default=None),
     client_ref: str | None = option("--client-ref", "Find it by your own order number."),
     events: bool = flag("Its events too."),
 ) -> Answer:
@@ -244,9 +238,7 @@ def _with_events(client: Client, terminal: Terminal, reply: Reply, answer: Answe
     # One document for all calls: the transaction's own, with the events beside its `data`.
     document = dumps({**reply.body, "events": events, "local": local})
     times = [f"{clock(event.get('at'), terminal):<12}" for event in events]
-    lines = [
-        f"  {time}  {clean(event.get('text'))}" for time, event in zip(times, events, strict=True)
-    ]
+    lines = [f"  {time}  {clean(event.get('text'))}" for time, event in zip(times, events, strict=True)]
     if local["message_id"]:
         lines += ["", f"  sms       {clean(local['message_id'])}"]
     lines += [_sent(row, terminal) for row in local["deliveries"]]
@@ -266,9 +258,7 @@ def watch(
     terminal: Terminal,
     transaction: str | None = argument("[REF|CODE]", "Only this transaction.", default=None),
     since: str | None = SINCE_EVENT,
-    status: list[str] | None = option(
-        "Only transactions with this status, such as paid; repeat for each."
-    ),
+    status: list[str] | None = option("Only transactions with this status, such as paid; repeat for each."),
     notify: bool = flag("Ring the bell and show a desktop notification for each."),
 ) -> Answer:
     """Each change is one line, until Ctrl-C. --json writes one JSON document per line:
@@ -293,9 +283,7 @@ def _of(row: Row, *names: str) -> object:
     return next((v for v in (at(row, f"data.{name}") for name in names) if v is not None), None)
 
 
-def _items(
-    client: Client, reference: str | None, since: str | None, statuses: frozenset[str]
-) -> Iterator[Row]:
+def _items(client: Client, reference: str | None, since: str | None, statuses: frozenset[str]) -> Iterator[Row]:
     only = [word for status in sorted(statuses) for word in ("--status", status)]
     resume = shlex.join(["momo", "tx", "watch", *filter(None, (reference,)), *only])
     for event in follow_events(client, reference, since, resume=resume):
@@ -371,9 +359,7 @@ def wait(
 
 
 @command("tx cancel", view=SHOW_VIEW)
-def cancel(
-    client: Client, terminal: Terminal, transaction: str = TRANSACTION, reason: str | None = REASON
-) -> Answer:
+def cancel(client: Client, terminal: Terminal, transaction: str = TRANSACTION, reason: str | None = REASON) -> Answer:
     """Its code is not used again for 30 days. A payment that still arrives for it is held for review: momo review list.
     Exit 5: it is paid or held for review; do not say to the customer that it is cancelled.
 
@@ -409,13 +395,9 @@ def settle(
     terminal: Terminal,
     transaction: str = TRANSACTION,
     how: Settle | None = argument(
-        "rest|waive|change",
-        "rest: it came; waive: it is not asked for; change: it was given back.",
-        None,
+        "rest|waive|change", "rest: it came; waive: it is not asked for; change: it was given back.", None
     ),
-    payment: str | None = option(
-        "ID", "The network ID of the second payment that brought the rest."
-    ),
+    payment: str | None = option("ID", "The network ID of the second payment that brought the rest."),
     notes: str | None = NOTES,
     undo: bool = flag("Take the settlement back."),
 ) -> Answer:
@@ -438,9 +420,7 @@ def settle(
         else:
             assert how is not None
             given = {"kind": _KINDS[how], "payment": payment, "notes": notes}
-            reply = client.post_once(
-                path, {name: value for name, value in given.items() if value is not None}
-            )
+            reply = client.post_once(path, {name: value for name, value in given.items() if value is not None})
     return transaction_answer(reply, terminal)
 
 
@@ -534,9 +514,7 @@ def _require_screen(terminal: Terminal) -> None:
     if terminal.human and terminal.on_screen and terminal.stdin.isatty() and not dumb:
         return
     why = "this terminal cannot (TERM)" if terminal.on_screen and dumb else "there is none here"
-    needs = (
-        f"momo watch needs a full-screen terminal, and {why}; for programs: momo tx watch --json"
-    )
+    needs = f"momo watch needs a full-screen terminal, and {why}; for programs: momo tx watch --json"
     raise usage(needs, "momo tx watch --json", "momo today")
 
 
@@ -574,9 +552,7 @@ def init(
     expect_txid: str | None = option("Accept the payment with this network ID; no code is needed."),
     expect_payer: str | None = option("Payments from other numbers are held for review."),
     expect_payer_name: str | None = option(
-        "--expect-payer-name",
-        "--expected-payer-name",
-        "The name to compare if a receipt has no number.",
+        "--expect-payer-name", "--expected-payer-name", "The name to compare if a receipt has no number."
     ),
     no_sms: bool = flag("Do not send the code to the customer."),
     idempotency_key: str | None = option("Makes a repeated call safe; default: a new key."),
@@ -674,11 +650,7 @@ def _numbers(client: Client, terminal: Terminal) -> list[str] | None:
     except Failure:
         return None  # the transaction exists all the same
     facts = [
-        (
-            phone(row.get("phone_number")),
-            clean(at(row, "sim.network")),
-            clean(row.get("account_name")),
-        )
+        (phone(row.get("phone_number")), clean(at(row, "sim.network")), clean(row.get("account_name")))
         for row in rows
         if row.get("sim") and row.get("is_active")
     ]
@@ -723,9 +695,7 @@ def fresh_key(terminal: Terminal, command: str) -> str:
             lines = file.readlines()
         if len(lines) >= 2 * KEPT:
             shorter = f"{path}.new"
-            with os.fdopen(
-                system.open_own(shorter, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), "w"
-            ) as file:
+            with os.fdopen(system.open_own(shorter, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), "w") as file:
                 file.writelines(lines[-KEPT:])
             os.replace(shorter, path)  # noqa: PTH105  # the same
     except OSError as problem:

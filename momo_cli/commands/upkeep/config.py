@@ -34,9 +34,7 @@ def _table(*, origin: bool, **_: object) -> View:
     ]
     if origin:
         style = {"default": "dim"}
-        heads.append(
-            Head("FROM", lambda row, _: Cell(clean(row["origin"]), style.get(row["origin"], "")))
-        )
+        heads.append(Head("FROM", lambda row, _: Cell(clean(row["origin"]), style.get(row["origin"], ""))))
     return view_of(_SETTING, *heads, id="key")
 
 
@@ -213,8 +211,7 @@ def _answer(terminal: Terminal, path: str, status: str, *, restart: bool) -> Ans
 
 @command("config validate", view=view_of("path valid", id="path"))
 def validate(
-    terminal: Terminal,
-    file: str | None = argument("[FILE]", "A file; default: the shop's.", default=None),
+    terminal: Terminal, file: str | None = argument("[FILE]", "A file; default: the shop's.", default=None)
 ) -> Answer:
     """Nothing is started. Exit 78 if they are wrong, with the file, the line and the nearest known key.
 

@@ -13,14 +13,7 @@ from momo_cli.frame.command import command
 from momo_cli.inputs.parameters import DRY_RUN, FOLLOW, HTTP_ADDRESS, flag, option
 from momo_cli.inputs.typed_values import check_choice, http_address, only_given, time_of
 from momo_cli.service import manager
-from momo_cli.service.daemon_program import (
-    DAEMON_VIEW,
-    exec_daemon,
-    run_verb,
-    start_answer,
-    start_daemon,
-    stop_daemon,
-)
+from momo_cli.service.daemon_program import DAEMON_VIEW, exec_daemon, run_verb, start_answer, start_daemon, stop_daemon
 from momo_cli.service.manager import (
     Kind,
     installed_service,
@@ -81,11 +74,7 @@ def run(
 
 
 def _run_flags(
-    http: str | None,
-    insecure_http: bool,
-    modems: Sequence[str] | None,
-    no_modem: bool,
-    simulated_phone: bool,
+    http: str | None, insecure_http: bool, modems: Sequence[str] | None, no_modem: bool, simulated_phone: bool
 ) -> list[str]:
     """Return the flags for the daemon's program; fail (exit 2) if both --modem and --no-modem are given."""
     if modems and no_modem:
@@ -122,11 +111,7 @@ def start(
 
 
 @command("daemon stop", view=view_of("status", id="status"))
-def stop(
-    client: Client,
-    terminal: Terminal,
-    wait: str = option("TIME", "The longest wait.", default="30s"),
-) -> Answer:
+def stop(client: Client, terminal: Terminal, wait: str = option("TIME", "The longest wait.", default="30s")) -> Answer:
     """The command waits until it has ended; exit 8 when it has not ended in time. Messages stay on the SIM meanwhile.
 
     Examples:
@@ -261,11 +246,7 @@ def _when(ts: object, terminal: Terminal) -> str:
 
 
 def _facts(row: Row) -> str:
-    return "  ".join(
-        f"{name}={clean(value)}"
-        for name, value in row.items()
-        if name not in (*_FIRST, "type", "facts")
-    )
+    return "  ".join(f"{name}={clean(value)}" for name, value in row.items() if name not in (*_FIRST, "type", "facts"))
 
 
 def _level(row: Row) -> Cell:
@@ -327,9 +308,7 @@ def install(
     files = service.files(with_timers=timers)
     if show:
         several = len(files) > 1
-        text = "\n".join(
-            (f"# {file.path}\n" if several else "") + file.text.rstrip("\n") for file in files
-        )
+        text = "\n".join((f"# {file.path}\n" if several else "") + file.text.rstrip("\n") for file in files)
         rows = [{"path": file.path, "text": file.text} for file in files]
         return Answer(
             document_of({"status": "printed", "files": rows}),
@@ -358,13 +337,7 @@ def install(
         words = " ".join(f"{name}={value}" for name, value in service.shop.environment.items())
         following = [f"sudo -u momo env {words} momo setup", "momo daemon status --system"]
     paths = [file.path for file in new]
-    row = {
-        "status": status,
-        "supervisor": service.kind,
-        "path": service.path,
-        "files": paths,
-        "problems": problems,
-    }
+    row = {"status": status, "supervisor": service.kind, "path": service.path, "files": paths, "problems": problems}
     lines += [f"  {path}" for path in paths]
     lines += [f"{terminal.style('!', 'yellow')} {problem}" for problem in problems]
     return Answer(*made(row), lines=lines, next=following, exit_code=code)
@@ -372,8 +345,7 @@ def install(
 
 @command("daemon uninstall", view=view_of("status path", id="path"))
 def uninstall(
-    terminal: Terminal,
-    system: bool = flag("--system/--user", "The machine's service, or your own."),
+    terminal: Terminal, system: bool = flag("--system/--user", "The machine's service, or your own.")
 ) -> Answer:
     """The service is stopped and its files are removed. The shop, its database and its log stay. Exit 0 if there was no
     service, too.

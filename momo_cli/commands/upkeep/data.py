@@ -13,17 +13,7 @@ from momo_cli.frame.command import command
 from momo_cli.inputs.parameters import DRY_RUN, argument, flag, option
 from momo_cli.inputs.typed_values import STDIN, only_given, read_text
 from momo_cli.service.daemon_program import VerbResult, is_locked, run_verb, stop_daemon
-from momo_cli.show.answer import (
-    BY_RESULT,
-    Answer,
-    Field,
-    Head,
-    Row,
-    View,
-    dumps,
-    unchanged,
-    view_of,
-)
+from momo_cli.show.answer import BY_RESULT, Answer, Field, Head, Row, View, dumps, unchanged, view_of
 from momo_cli.show.terminal import Terminal
 from momo_cli.show.words import ago, counted, fact_lines, phone, size
 from momo_cli.socket.client import Client, Reply
@@ -222,8 +212,7 @@ def tables(terminal: Terminal) -> Answer:
 
 @command("data schema", view=_SCHEMA_VIEW)
 def schema(
-    terminal: Terminal,
-    table: str | None = argument("[TABLE]", "A table; default: all.", default=None),
+    terminal: Terminal, table: str | None = argument("[TABLE]", "A table; default: all.", default=None)
 ) -> Answer:
     """Amounts (..._minor) are whole pesewas, times (..._at) microseconds since 1970 in UTC, ids are text. SHOWN is `no` for
     secrets, which cannot be read, and `masked` for columns in which phone numbers are masked without --show-phones.
@@ -240,9 +229,7 @@ def query(
     client: Client,
     terminal: Terminal,
     sql: str = argument("SQL|-", "One SELECT; - reads it from stdin."),
-    value: list[str] | None = option(
-        "-p", "--value", "NAME=VALUE", "The value of :NAME in the SQL; a text."
-    ),
+    value: list[str] | None = option("-p", "--value", "NAME=VALUE", "The value of :NAME in the SQL; a text."),
     limit: int = option("At most N rows.", default=1_000, min=1, max=_ROWS_MAX),
     show_phones: bool = _SHOW_PHONES,
 ) -> Answer:
@@ -429,9 +416,7 @@ def restore(
     if dry_run:
         said = ["Sound. It would replace the database:", *found]
         again = f"momo restore {shlex.quote(name or seen.data['id'])}"
-        return Answer(
-            *seen.parts, lines=said, next=[f"{again} --stop" if client.alive() else again]
-        )
+        return Answer(*seen.parts, lines=said, next=[f"{again} --stop" if client.alive() else again])
     if not stop and (client.alive() or is_locked(terminal)):
         # As the daemon's program ends, which the shop's lock stops later.
         raise Failure(ErrorCode.LOCKED, next=("momo daemon stop",), exit_code=exit_codes.TEMPORARY)
@@ -439,9 +424,7 @@ def restore(
     if typed is None:  # --yes is not enough: changes after the backup are lost
         for line in found:
             terminal.complain(line)
-        typed = terminal.ask(
-            f"Type {clean(shop)} to restore it: ", f"--confirm {shlex.quote(clean(shop))}"
-        )
+        typed = terminal.ask(f"Type {clean(shop)} to restore it: ", f"--confirm {shlex.quote(clean(shop))}")
     if typed.strip() != shop:
         return unchanged(seen, f"The shop is called {clean(shop)}, not {clean(typed)}.")
     if stop and client.alive():
@@ -498,10 +481,7 @@ def _access(data: dict[str, Any]) -> Iterator[str]:
         return
     if off := [f"{one['what']} {clean(one['name'])}" for one in access.get("still_off", ())]:
         yield f"Revoked or disabled after the backup, and still so: {', '.join(off)}."
-    if earlier := [
-        f"{one['what'].replace('_', ' ')} of {clean(one['name'])}"
-        for one in access.get("earlier", ())
-    ]:
+    if earlier := [f"{one['what'].replace('_', ' ')} of {clean(one['name'])}" for one in access.get("earlier", ())]:
         yield f"Changed after the backup, and now as in it: {', '.join(earlier)}. Change what somebody else may know."
 
 

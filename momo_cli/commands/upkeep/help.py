@@ -46,11 +46,7 @@ def completion(
         folder = path.rpartition("/")[0]
         notes = [f"zsh reads it if ~/.zshrc has, before compinit: fpath+=({folder})"]
     return Answer(
-        *made(row),
-        lines=[text] if path else (),
-        verbatim=() if path else text.splitlines(),
-        plain=text,
-        notes=notes,
+        *made(row), lines=[text] if path else (), verbatim=() if path else text.splitlines(), plain=text, notes=notes
     )
 
 
@@ -77,9 +73,7 @@ _VERSIONS_VIEW: Final = view_of("version protocol daemon schema sqlite", id="ver
 def help_(
     client: Client,
     terminal: Terminal,
-    topic: str | None = argument(
-        "[TOPIC]", "A topic, a command, or a word to look for.", default=None
-    ),
+    topic: str | None = argument("[TOPIC]", "A topic, a command, or a word to look for.", default=None),
     man: str | None = option("--man", "FOLDER", "Write man pages into this folder."),
 ) -> Answer:
     """The topics are exit-codes, errors, environment, formatting, files and cron. --man writes a man page for each command
@@ -117,9 +111,7 @@ def help_(
             "schema": at(daemon, "db.schema"),
             "sqlite": at(daemon, "db.sqlite"),
         }
-        facts = [
-            f"{name} {clean(row[name])}" for name in ("schema", "sqlite") if row[name] is not None
-        ]
+        facts = [f"{name} {clean(row[name])}" for name in ("schema", "sqlite") if row[name] is not None]
         runs = f"daemon {clean(row['daemon'])}" if row["daemon"] else "daemon not running"
         line = f"momo {row['version']} ({', '.join([runs, *facts])})"
         return Answer(*made(row), lines=[line], plain=line)

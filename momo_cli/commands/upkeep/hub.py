@@ -40,9 +40,7 @@ _INVITE_VIEW: Final = view_of(
     id="word",
 )
 _ASKED_VIEW: Final = view_of("id branch kind", id="id")
-_JOIN_VIEW: Final = view_of(
-    "joined name hub url decides payments transactions reviews codes_like_a_hub", id="name"
-)
+_JOIN_VIEW: Final = view_of("joined name hub url decides payments transactions reviews codes_like_a_hub", id="name")
 _BRANCH_VIEW: Final = view_of(
     "name url decides epoch acked behind heard_at problem handed_up undecided",
     "agrees=compared.agrees hub_payments=compared.hub_payments",
@@ -97,9 +95,7 @@ def init(
             f"  The file stays: {clean(row['kept'])}",
             "  The copy is a hub.",
         ]
-        return Answer(
-            *done.parts, lines=lines, next=["momo daemon start", "momo hub invite --help"]
-        )
+        return Answer(*done.parts, lines=lines, next=["momo daemon start", "momo hub invite --help"])
     if stop:
         raise usage("--stop goes with --database")
     if not terminal.flags.yes and client.find(Path.LOCAL_HUB) is None:
@@ -127,9 +123,7 @@ def end(client: Client, terminal: Terminal) -> Answer:
         if failure.code == ErrorCode.BRANCH_EXISTS:
             failure.next = ("momo hub status",)
         raise
-    said = (
-        "This shop is an ordinary one again." if reply.data["changed"] else "This shop is no hub."
-    )
+    said = "This shop is an ordinary one again." if reply.data["changed"] else "This shop is no hub."
     withdrawn = reply.data["withdrawn"]
     notes = [f"{counted(withdrawn, 'invitation')} withdrawn."] if withdrawn else []
     return Answer(*reply.parts, lines=[f"{terminal.tick} {said}"], notes=notes)
@@ -140,14 +134,10 @@ def invite(
     client: Client,
     terminal: Terminal,
     name: str | None = argument("[NAME]", "The branch, such as kumasi.", default=None),
-    decides: str = option(
-        "all|nothing", "nothing: it only receives payments; orders are made here.", default="all"
-    ),
+    decides: str = option("all|nothing", "nothing: it only receives payments; orders are made here.", default="all"),
     file: str | None = option("FILE", "Invite a branch for each line: NAME, or NAME nothing."),
     valid: str = option("15m", "How long a word works, at most 30d.", default="15m"),
-    distrust_since: str | None = option(
-        "TIME", "Its key was stolen then: end it, and count nothing that came since."
-    ),
+    distrust_since: str | None = option("TIME", "Its key was stolen then: end it, and count nothing that came since."),
 ) -> Answer:
     """It prints the command to type at the branch. The word works once. A branch that is invited again gets a new key when it
     joins, and the machine that sent as this branch before is refused. With --file the other branches are invited if a line is
@@ -195,9 +185,7 @@ def _distrusted(row: Row) -> list[str]:
     """Return notes about the payments that no longer count."""
     if "distrusted" not in row:
         return []
-    notes = [f"{_together(one)} no longer count." for one in row["distrusted"]] or [
-        "No payment came since then."
-    ]
+    notes = [f"{_together(one)} no longer count." for one in row["distrusted"]] or ["No payment came since then."]
     if row["paid_orders"]:
         notes.append(
             "! Such payments paid orders of head office, which stay paid. Look into the wallet for: "
@@ -208,9 +196,7 @@ def _distrusted(row: Row) -> list[str]:
 
 def _orders(rows: list[Row]) -> str:
     """Return orders, each by its reference and amount."""
-    return ", ".join(
-        f"{clean(one['reference'])} ({money(one['amount'], one['currency'])})" for one in rows
-    )
+    return ", ".join(f"{clean(one['reference'])} ({money(one['amount'], one['currency'])})" for one in rows)
 
 
 def _together(one: Row) -> str:
@@ -340,9 +326,7 @@ def distrust(
     client: Client,
     terminal: Terminal,
     branch: str = _BRANCH,
-    since: str | None = option(
-        "TIME", "Count nothing that came since then; by default only the key ends."
-    ),
+    since: str | None = option("TIME", "Count nothing that came since then; by default only the key ends."),
 ) -> Answer:
     """Its key ends at once, and what came with it since that time (or up to an hour before) counts for nothing here: payments,
     sales, orders, reviews. The network IDs of such payments are free for other branches. The way back: invite the branch, and
@@ -352,24 +336,18 @@ def distrust(
         momo hub distrust kumasi --since 2026-11-20T14:00
     """
     at_time = time_of(since, "--since", terminal)
-    if not terminal.confirm(
-        f"End the key of {clean(branch)}? It sends nothing until it joins again."
-    ):
+    if not terminal.confirm(f"End the key of {clean(branch)}? It sends nothing until it joins again."):
         row = {"branch": branch}
         return Answer(*made(row), lines=["Nothing was changed."], exit_code=CANCELLED)
     body = {"branch": branch} | ({} if at_time is None else {"since": at_time})
     reply = client.call("POST", Path.LOCAL_HUB_DISTRUST, body=body)
     said = f"{terminal.tick} The key of {clean(branch)} has ended."
     notes = [] if at_time is None else _distrusted(reply.data)
-    return Answer(
-        *reply.parts, lines=[said], notes=notes, next=[f"momo hub invite {shlex.quote(branch)}"]
-    )
+    return Answer(*reply.parts, lines=[said], notes=notes, next=[f"momo hub invite {shlex.quote(branch)}"])
 
 
 @command("hub release", view=view_of("payment_id branch", id="payment_id"))
-def release(
-    client: Client, terminal: Terminal, payment: str = argument("PAYMENT", "The payment's id.")
-) -> Answer:
+def release(client: Client, terminal: Terminal, payment: str = argument("PAYMENT", "The payment's id.")) -> Answer:
     """The branch handed it up, because its reference has a code of head office, or because head office claimed it. From now
     on head office does not use it; the branch does once its connection is back.
 
@@ -398,18 +376,14 @@ def send_sms(
 
 
 @command("hub forget", view=_ASKED_VIEW)
-def forget(
-    client: Client, terminal: Terminal, branch: str = _BRANCH, number: str = _NUMBER
-) -> Answer:
+def forget(client: Client, terminal: Terminal, branch: str = _BRANCH, number: str = _NUMBER) -> Answer:
     """Head office has copies of the branch's rows: type `momo data forget` here too. The
     dashboard's Journal has the branch's answer.
 
     Examples:
         momo hub forget kumasi 0244124567 --yes
     """
-    question = (
-        f"Erase the data of {phone(number)} at {clean(branch)} for good? This cannot be undone."
-    )
+    question = f"Erase the data of {phone(number)} at {clean(branch)} for good? This cannot be undone."
     if not terminal.confirm(question):
         row = {"id": None, "branch": branch, "kind": "forget_payer"}
         return Answer(*made(row), lines=["Nothing was asked."], exit_code=CANCELLED)
@@ -433,9 +407,7 @@ def set_(
     return _ask(client, terminal, branch, "settings", {"key": key, "value": value})
 
 
-def _ask(
-    client: Client, terminal: Terminal, branch: str, kind: str, body: dict[str, str]
-) -> Answer:
+def _ask(client: Client, terminal: Terminal, branch: str, kind: str, body: dict[str, str]) -> Answer:
     asked = {"branch": branch, "kind": kind, "body": body}
     reply = client.call("POST", Path.LOCAL_HUB_COMMANDS, body=asked)
     said = f"{terminal.tick} The branch {clean(branch)} is asked; it answers when its connection is back."
@@ -470,9 +442,7 @@ def join(
         momo hub join https://hub.example 7k2m9xq4
     """
     try:
-        reply = client.call(
-            "POST", Path.LOCAL_BRANCH, body={"url": url, "word": word, "dry_run": dry_run}
-        )
+        reply = client.call("POST", Path.LOCAL_BRANCH, body={"url": url, "word": word, "dry_run": dry_run})
     except Failure as failure:
         if failure.code == ErrorCode.HUB_REFUSED and at(failure.body, "error.answered") is False:
             failure.exit_code = DAEMON
@@ -495,9 +465,7 @@ def join(
         said = f"This shop would be the branch {clean(row['name'])} of {clean(row['hub'])}, and send {sent}."
     notes = []
     if row["codes_like_a_hub"]:
-        notes.append(
-            f"{row['codes_like_a_hub']} codes in use begin with a digit; they stay this shop's own."
-        )
+        notes.append(f"{row['codes_like_a_hub']} codes in use begin with a digit; they stay this shop's own.")
     if row.get("rows"):
         notes.append(
             f"The hub had later rows than this shop: {row['rows']['payment']} payments and "
@@ -510,9 +478,7 @@ def join(
         _wait_until_sent(client, terminal)
         now = client.get(Path.LOCAL_BRANCH, compare="all").data
         lines = [f"The hub has the same: {_compared(now.get('compared') or {})}"]
-    return Answer(
-        *reply.parts, lines=lines, notes=notes, next=[f"{_HOW_FAR} --wait"] if row["joined"] else []
-    )
+    return Answer(*reply.parts, lines=lines, notes=notes, next=[f"{_HOW_FAR} --wait"] if row["joined"] else [])
 
 
 def _wait_until_sent(client: Client, terminal: Terminal) -> None:
@@ -539,9 +505,7 @@ def _compared(found: Row) -> str:
 
 @command("hub leave", view=view_of("left"))
 def leave(
-    client: Client,
-    terminal: Terminal,
-    force: bool = flag("Forget the hub now; what it may have used stays handed up."),
+    client: Client, terminal: Terminal, force: bool = flag("Forget the hub now; what it may have used stays handed up.")
 ) -> Answer:
     """The branch leaves by itself once all is sent and payments that head office did not use are back. momo hub status
     shows how far it is. With --force, payments that were sent and not answered stay handed up, because head office may have
@@ -561,9 +525,7 @@ def leave(
         "answered. It may have used them, so they stay handed up; momo reconcile asks for the owner's password."
         for one in reply.data.get("unanswered") or ()
     ]
-    return Answer(
-        *reply.parts, lines=[said], notes=notes, next=[] if reply.data["left"] else [_HOW_FAR]
-    )
+    return Answer(*reply.parts, lines=[said], notes=notes, next=[] if reply.data["left"] else [_HOW_FAR])
 
 
 @command("hub restore", view=view_of("payments=rows.payment transactions=rows.transaction"))
@@ -625,7 +587,4 @@ def _aside(row: Row) -> list[str]:
     if not aside:
         return notes
     named = clean(", ".join(aside[:_ASIDE_SHOWN]))
-    return [
-        *notes,
-        f"{len(aside)} rows did not come back, because rows here contradict them: {named}",
-    ]
+    return [*notes, f"{len(aside)} rows did not come back, because rows here contradict them: {named}"]

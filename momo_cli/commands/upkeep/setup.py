@@ -57,7 +57,7 @@ _MARKS: Final = {
     "needs_action": ("!", "yellow"),
     "failed": ("✗", "red"),
 }
-_SECRETS: Final = {"api_key": "API key", "test_api_key": "test API key", "webhook_secret": "webhook secret"}  # fmt: skip
+_SECRETS: Final = {"api_key": "API key", "test_api_key": "test API key", "webhook_secret": "webhook secret"}
 
 
 @command("setup", view=view_of("id status detail fix"), read=True)
@@ -69,29 +69,19 @@ def setup(
     owner_email: str | None = option("ADDRESS", "The owner's address for notices."),
     password_file: str | None = NEW_PASSWORD_FILE,
     method: list[str] | None = option("NET:PHONE:NAME", "A merchant number; repeat for each."),
-    sim: list[str] | None = option(
-        "DEVICE:SLOT=PHONE", "The SIM of a merchant number; repeat for each."
-    ),
+    sim: list[str] | None = option("DEVICE:SLOT=PHONE", "The SIM of a merchant number; repeat for each."),
     http: str | None = HTTP_ADDRESS,
     public_url: str | None = option("URL", "The public address of the checkout page."),
     endpoint: str | None = option("URL", "An endpoint for payments."),
     service: str | None = option("user|system|none", "Start with the machine."),
     keep_awake: str | None = option("off|plugged|always", "When to prevent sleep."),
     practice: bool | None = option("--practice/--no-practice", "Make a practice payment."),
-    first_payment: bool | None = option(
-        "--first-payment/--no-first-payment", "Wait for a test payment of real money."
-    ),
+    first_payment: bool | None = option("--first-payment/--no-first-payment", "Wait for a test payment of real money."),
     pin_file: str | None = option("FILE", "The PIN of the SIM that asks for it."),
     backup_to: str | None = option("FOLDER", "A second place for backups, such as a stick."),
-    modem: list[str] | None = option(
-        "PATH", "The tty of a modem that is not found; stored in [modems] ports."
-    ),
-    hilink: str | None = option(
-        "URL", "Read the HiLink stick at this address, usually http://192.168.8.1."
-    ),
-    android: list[str] | None = option(
-        "NETWORK", "Add an Android phone: mtn, telecel, at or none; repeat for SIM 2."
-    ),
+    modem: list[str] | None = option("PATH", "The tty of a modem that is not found; stored in [modems] ports."),
+    hilink: str | None = option("URL", "Read the HiLink stick at this address, usually http://192.168.8.1."),
+    android: list[str] | None = option("NETWORK", "Add an Android phone: mtn, telecel, at or none; repeat for SIM 2."),
     android_may_pay: bool | None = option(
         "--android-may-pay/--android-history", "Its messages may pay, or are history."
     ),
@@ -284,12 +274,7 @@ def _forget_unshown(home: str) -> None:
 
 
 def _create(
-    client: Client,
-    terminal: Terminal,
-    basics: Mapping[str, str | None],
-    password: str | None,
-    *,
-    check: bool,
+    client: Client, terminal: Terminal, basics: Mapping[str, str | None], password: str | None, *, check: bool
 ) -> VerbResult:
     """Create the missing parts of the shop: by the daemon if it runs, which has the database open, else by its program."""
     if not client.alive():
@@ -312,8 +297,7 @@ def _add_methods(client: Client, terminal: Terminal, answers: SetupAnswers) -> l
     for body in answers.methods:
         if not client.alive():
             todo.append(
-                f"momo lines add {body['phone_number']} --provider {body['provider']} "
-                f'--name "{body["account_name"]}"'
+                f'momo lines add {body["phone_number"]} --provider {body["provider"]} --name "{body["account_name"]}"'
             )
             continue
         try:

@@ -33,10 +33,7 @@ _READY: Final = "ready"
 _PRACTICE: Final = "only simulated phones, for the sandbox: no real payment is seen"
 _COUNTED: Final = {"review": "to review", "unsettled": "to settle"}
 _UNSOUND: Final = {
-    "damaged": (
-        "the database is damaged: no payment is recorded until a backup is restored",
-        "momo restore --stop",
-    ),
+    "damaged": ("the database is damaged: no payment is recorded until a backup is restored", "momo restore --stop"),
     "findings": ("the ledger check has findings", "momo doctor ledger"),
 }
 _SLEEPY: Final = ("refused", "idle_only")
@@ -132,10 +129,7 @@ def _findings(data: Row) -> Iterator[tuple[str, str]]:
         if not troubles and port.get("state") not in (_READY, "opening", "starting"):
             yield f"{modem_name(port)}: {clean(port.get('detail'))}", ""
     paused = (each for each in data.get("endpoints") or () if each.get("auto_paused_at"))
-    yield from (
-        (f"{clean(each.get('url'))} was paused after failures", "momo endpoints list")
-        for each in paused
-    )
+    yield from ((f"{clean(each.get('url'))} was paused after failures", "momo endpoints list") for each in paused)
 
 
 def _practises(data: Row) -> bool:
@@ -430,9 +424,7 @@ _STATES: Final = {
 def doctor(
     client: Client,
     terminal: Terminal,
-    area: list[str] | None = argument(
-        "[AREA]...", f"One of {', '.join(AREAS)}; default: all.", default=None
-    ),
+    area: list[str] | None = argument("[AREA]...", f"One of {', '.join(AREAS)}; default: all.", default=None),
     strict: bool = flag("Exit 6 for warnings too."),
     fix: bool = flag("Apply the safe fixes, and list them."),
     deep: bool = flag("Area ledger: read each payment's SMS again and compare."),
@@ -479,11 +471,7 @@ def doctor(
     return Answer(
         dumps({**body, "data": data}),
         checks,
-        lines=[
-            *lines,
-            *([""] if lines else []),
-            ", ".join(found) + "." if found else "All is well.",
-        ],
+        lines=[*lines, *([""] if lines else []), ", ".join(found) + "." if found else "All is well."],
         exit_code=code if agreed else exit_codes.CANCELLED,
         faults=[clean(check.get("detail")) for check in bad] if bundle is None else None,
         # The command that shows the faults in full, for the single line of --quiet.
@@ -491,9 +479,7 @@ def doctor(
     )
 
 
-def _checked(
-    client: Client, terminal: Terminal, areas: Sequence[str], *, fix: bool, deep: bool
-) -> dict[str, Any]:
+def _checked(client: Client, terminal: Terminal, areas: Sequence[str], *, fix: bool, deep: bool) -> dict[str, Any]:
     """Return the checks after the fixes, by the daemon if it runs."""
     if deep and (fix or (*areas,) not in ((), ("ledger",))):
         raise usage("--deep goes with the area ledger only", "momo doctor ledger --deep")
@@ -511,9 +497,7 @@ def _checked(
     return {**body, "data": {**data, "fixed": fixed} if fix else data}
 
 
-def _pack(
-    terminal: Terminal, bundle: str, areas: Sequence[str]
-) -> tuple[dict[str, Any] | None, bool]:
+def _pack(terminal: Terminal, bundle: str, areas: Sequence[str]) -> tuple[dict[str, Any] | None, bool]:
     """Show the bundle's files, ask on a terminal, write it; return the bundle, and whether the answer was yes."""
     flags = ("doctor", "--json", f"--bundle={bundle}", *areas)
     listed: dict[str, Any] = at(run_verb(terminal, *flags, "--dry-run").body, "data.bundle") or {}
@@ -537,9 +521,7 @@ def _check_lines(checks: Sequence[Row], terminal: Terminal, *, timed: bool) -> I
             yield f"{' ' * (width + 4 if wide else 4)}fix: {clean(check['fix'])}"
 
 
-@command(
-    "daemon upgrade-check", view=view_of("state schema program_schema room restart", id="state")
-)
+@command("daemon upgrade-check", view=view_of("state schema program_schema room restart", id="state"))
 def upgrade_check(client: Client, terminal: Terminal) -> Answer:
     """The shop stays as it is, its database is migrated, or this version refuses to start on it. The command itself
     changes nothing. The daemon backs up a database before it migrates it. Exit 6 when this version would not start on

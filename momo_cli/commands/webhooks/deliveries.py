@@ -30,17 +30,7 @@ from momo_cli.service.daemon_program import run_verb
 from momo_cli.show.answer import Answer, Field, Head, Row, dumps, unchanged, view_of
 from momo_cli.show.batch import OUTCOME_VIEW, Batch, one_by_one, run_batch, typed_ids
 from momo_cli.show.terminal import Terminal
-from momo_cli.show.words import (
-    ago,
-    clock,
-    counted,
-    fact_lines,
-    list_faults,
-    list_heading,
-    money,
-    state,
-    with_test_mark,
-)
+from momo_cli.show.words import ago, clock, counted, fact_lines, list_faults, list_heading, money, state, with_test_mark
 from momo_cli.socket.client import Client, Reply, path_of
 from momo_cli.text import at, clean, warnings_of
 from momo_cli.times import parse_stamp, stamp
@@ -65,11 +55,7 @@ _LIST_VIEW: Final = view_of(
 )
 _WATCH_VIEW: Final = view_of(
     "event_id=id event",
-    *(
-        Field(field.name, f"data.{field.name}")
-        for field in DELIVERY_FIELDS
-        if field.name != "event"
-    ),
+    *(Field(field.name, f"data.{field.name}") for field in DELIVERY_FIELDS if field.name != "event"),
     "kind=data.event",
     Head("WHEN", lambda row, t: clock(_when(row), t)),
     Head("STATUS", lambda row, _: with_test_mark(state(at(row, "data.status")), row["data"])),
@@ -180,8 +166,7 @@ def watch(
     rows = (
         row
         for row in _items(client, terminal, of_endpoint, since)
-        if of_endpoint in (None, row["data"].get("endpoint_id"))
-        and status in (None, row["data"].get("status"))
+        if of_endpoint in (None, row["data"].get("endpoint_id")) and status in (None, row["data"].get("status"))
     )
     return Answer(rows=rows, stream=True)
 
@@ -191,9 +176,7 @@ def _when(row: Row) -> object:
     return row.get("at") or data.get("delivered_at") or data.get("failed_at")
 
 
-def _items(
-    client: Client, terminal: Terminal, endpoint: str | None, since: str | None
-) -> Iterator[dict[str, Any]]:
+def _items(client: Client, terminal: Terminal, endpoint: str | None, since: str | None) -> Iterator[dict[str, Any]]:
     # Attempts that failed before the watch began are not shown.
     attempts = {row["id"]: row["attempt_count"] for row in _retrying(client, endpoint)}
     only = [] if endpoint is None else ["--endpoint", endpoint]
@@ -261,11 +244,7 @@ def show(
 
 @command("deliveries attempts", view=_ATTEMPT_VIEW)
 def attempts(
-    client: Client,
-    terminal: Terminal,
-    delivery: str = _DELIVERY,
-    limit: int = LIMIT,
-    offset: int = OFFSET,
+    client: Client, terminal: Terminal, delivery: str = _DELIVERY, limit: int = LIMIT, offset: int = OFFSET
 ) -> Answer:
     """The attempts of all its runs are listed, oldest first.
 
@@ -284,8 +263,7 @@ def _single(ids: Sequence[str] | None) -> str | None:
 
 
 @command(
-    "deliveries redeliver",
-    view=lambda *, ids, dry_run, **_: DELIVERY_VIEW if dry_run or _single(ids) else OUTCOME_VIEW,
+    "deliveries redeliver", view=lambda *, ids, dry_run, **_: DELIVERY_VIEW if dry_run or _single(ids) else OUTCOME_VIEW
 )
 def redeliver(
     client: Client,
@@ -323,11 +301,7 @@ def redeliver(
     if endpoint is None:
         named = ids_of(client, DELIVERIES, typed_ids(ids or (), terminal))
         return _redeliver(client, terminal, named)
-    query = {
-        "endpoint_id": endpoint_id(client, endpoint),
-        "status": "failed",
-        **period(since, until, terminal),
-    }
+    query = {"endpoint_id": endpoint_id(client, endpoint), "status": "failed", **period(since, until, terminal)}
     rows = list(client.rows(Path.DELIVERIES, query, page=_PAGE))[::-1]  # oldest first
     if dry_run:
         return Answer(
@@ -502,18 +476,13 @@ def list_dead(
         notes=[f"{total} in all; next: --offset {offset + len(rows)}"] if more else [],
         next=_next(rows),
         exit_code=exit_codes.FINDINGS if fail_if_any and rows else exit_codes.OK,
-        faults=list_faults(
-            reply, "webhook was given up", "webhooks were given up", wanted=fail_if_any
-        ),
+        faults=list_faults(reply, "webhook was given up", "webhooks were given up", wanted=fail_if_any),
     )
 
 
 @command("dead-letters show", view=_VIEW)
 def show_dead(
-    client: Client,
-    terminal: Terminal,
-    letter: str = argument("ID", "The dead letter."),
-    payload: bool = PAYLOAD,
+    client: Client, terminal: Terminal, letter: str = argument("ID", "The dead letter."), payload: bool = PAYLOAD
 ) -> Answer:
     """It shows the cause, and the webhook that was not delivered.
 
@@ -539,12 +508,7 @@ def show_dead(
         f"  {clean(row.get('diagnosis'))}",
         *fact_lines(facts, 8),
     ]
-    return Answer(
-        *reply.parts,
-        lines=lines,
-        verbatim=[dumps(row.get("payload"))] if payload else (),
-        next=_next([row]),
-    )
+    return Answer(*reply.parts, lines=lines, verbatim=[dumps(row.get("payload"))] if payload else (), next=_next([row]))
 
 
 @command("dead-letters dismiss", view=OUTCOME_VIEW)
@@ -604,9 +568,7 @@ def replay(
     if not every and (endpoint or reason or dry_run):
         raise usage("--endpoint, --reason and --dry-run go with --all")
     if letter := _single(ids):
-        reply = client.post_once(
-            path_of(Path.DEAD_LETTER_REPLAY, id=id_of(client, DEAD_LETTERS, letter))
-        )
+        reply = client.post_once(path_of(Path.DEAD_LETTER_REPLAY, id=id_of(client, DEAD_LETTERS, letter)))
         receiver = receiver_of(clean(reply.data.get("url")))
         return Answer(
             *reply.parts,
@@ -679,9 +641,7 @@ def _line(row: Row, terminal: Terminal) -> str:
     again = f"  sent again {ago(replayed, terminal)}" if replayed else ""
     # Both ends of the id, as tables shorten it; commands take it back.
     id_, cut = clean(row.get("id")), "…" if terminal.symbols else "~"
-    return (
-        f"   {id_[:8]}{cut}{id_[-6:]}  {ago(row.get('failed_at'), terminal)}{_payment(row)}{again}"
-    )
+    return f"   {id_[:8]}{cut}{id_[-6:]}  {ago(row.get('failed_at'), terminal)}{_payment(row)}{again}"
 
 
 def _payment(row: Row) -> str:
@@ -699,10 +659,7 @@ def _next(rows: Iterable[Row]) -> list[str]:
         if not left:
             return ["momo deliveries list"]
         note = '--notes "the endpoint is gone"'
-        return [
-            "momo replay --help",
-            f"momo dead-letters dismiss {clean(left[0].get('id'))} {note}",
-        ]
+        return ["momo replay --help", f"momo dead-letters dismiss {clean(left[0].get('id'))} {note}"]
     if len(ids) == 1:
         return [f"momo dead-letters replay {ids[0]}"]
     return [f"momo dead-letters show {ids[0]}", "momo dead-letters replay --all"]
@@ -726,10 +683,7 @@ _DAYS_MAX: Final = 31
 _GAP_VIEW: Final = view_of(
     "reference transaction_id amount currency telco_transaction_id received_at state",
     "delivery_id",
-    Head(
-        "STATE",
-        lambda row, _: "✗ never sent" if row.get("state") == "missing" else state(row.get("state")),
-    ),
+    Head("STATE", lambda row, _: "✗ never sent" if row.get("state") == "missing" else state(row.get("state"))),
     Head("AMOUNT", lambda row, _: money(row.get("amount"), row.get("currency")), right=True),
     Head("PAYMENT", lambda row, _: clean(row.get("telco_transaction_id"))),
     Head("WHEN", lambda row, t: ago(row.get("received_at"), t)),
@@ -744,22 +698,16 @@ _SKIPPED: Final = {
     "skipped_reversed": "were reversed by the network",
     "skipped_historical": "are older than their line, or from a file",
 }
-_REPLAY_VIEW: Final = view_of(
-    "enqueued", *_SKIPPED, "already_delivered_elsewhere has_more dry_run", id="enqueued"
-)
+_REPLAY_VIEW: Final = view_of("enqueued", *_SKIPPED, "already_delivered_elsewhere has_more dry_run", id="enqueued")
 
 
-def _gap(
-    client: Client, terminal: Terminal, endpoint: str, since: str, until: str, *, every: bool
-) -> Answer:
+def _gap(client: Client, terminal: Terminal, endpoint: str, since: str, until: str, *, every: bool) -> Answer:
     """Return the payments for the endpoint that were never sent or are not delivered."""
     query = {"endpoint_id": endpoint, **period(since, until, terminal), "limit": _PAYMENTS_PAGE}
     reply = client.get(Path.GAP, **query)
     rows = list(_all(client, query, reply.body)) if every else reply.data or []
     looked, more = at(reply.body, "meta.looked_at"), at(reply.body, "meta.has_more")
-    delivered = (
-        "the only payment for it is" if looked == 1 else f"all of {looked} payments for it are"
-    )
+    delivered = "the only payment for it is" if looked == 1 else f"all of {looked} payments for it are"
     window = f"--endpoint {endpoint} --from {query['from']} --to {query['to']}"
     return Answer(
         reply.text,
@@ -788,17 +736,13 @@ def replay_window(
     client: Client,
     terminal: Terminal,
     endpoint: str = option("ENDPOINT", "The endpoint: its label, host or id.", default=...),
-    since: str | None = option(
-        "--from", "From this time: 25h, today, 2026-11-20; with --gap 24h if not given."
-    ),
+    since: str | None = option("--from", "From this time: 25h, today, 2026-11-20; with --gap 24h if not given."),
     until: str = option("--to", "Last day, or the time of the end.", default="now"),
     dry_run: bool = DRY_RUN,
     gap: bool = flag("Send nothing: list the payments that it has not got."),
     every: bool = flag("--all", "With --gap: all, not only the first 1000."),
     without_failed: bool = flag("Leave out dead letters."),
-    historical: bool = flag(
-        "--include-historical", "Also old and imported payments that were reconciled."
-    ),
+    historical: bool = flag("--include-historical", "Also old and imported payments that were reconciled."),
     chunk: bool = flag("As many calls as needed; --json writes one line per call."),
     wait: bool = flag("Wait until each is delivered or failed for good."),
 ) -> Answer:
@@ -817,9 +761,7 @@ def replay_window(
         momo replay --gap --endpoint shop.example --from 7d --quiet || echo look
     """
     if gap:
-        return _gap(
-            client, terminal, endpoint_id(client, endpoint), since or "24h", until, every=every
-        )
+        return _gap(client, terminal, endpoint_id(client, endpoint), since or "24h", until, every=every)
     if since is None or every:
         raise usage("--all goes with --gap" if every else "--from is missing")
     times = period(since, until, terminal)
@@ -849,9 +791,7 @@ def replay_window(
     return _answer(client, terminal, endpoint, replies, total, chunk=chunk)
 
 
-def _calls(
-    client: Client, windows: Sequence[tuple[str, str]], body: dict[str, Any], *, chunk: bool
-) -> Iterator[Reply]:
+def _calls(client: Client, windows: Sequence[tuple[str, str]], body: dict[str, Any], *, chunk: bool) -> Iterator[Reply]:
     """Make the calls of each window, from its begin to its end; without --chunk there is one."""
     for since, until in windows:
         sent = {**body, "from": since, "to": until}
@@ -880,16 +820,13 @@ def _windows(since: str, until: str) -> list[tuple[str, str]]:
 
 def _sum(replies: list[Reply]) -> dict[str, Any]:
     total: dict[str, Any] = {
-        field.name: sum(int(reply.body.get(field.name) or 0) for reply in replies)
-        for field in _REPLAY_VIEW.fields
+        field.name: sum(int(reply.body.get(field.name) or 0) for reply in replies) for field in _REPLAY_VIEW.fields
     }
     last = replies[-1].body
     return {**total, "has_more": bool(last.get("has_more")), "dry_run": bool(last.get("dry_run"))}
 
 
-def _outcome(
-    client: Client, endpoint: str, windows: Sequence[tuple[str, str]], enqueued: int
-) -> dict[str, int]:
+def _outcome(client: Client, endpoint: str, windows: Sequence[tuple[str, str]], enqueued: int) -> dict[str, int]:
     """Wait until no queued delivery is pending, at most `--timeout`; return the counts of the results."""
     waited_s = 0.0
     while True:
@@ -909,13 +846,7 @@ def _outcome(
 
 
 def _answer(
-    client: Client,
-    terminal: Terminal,
-    endpoint: str,
-    replies: list[Reply],
-    total: dict[str, Any],
-    *,
-    chunk: bool,
+    client: Client, terminal: Terminal, endpoint: str, replies: list[Reply], total: dict[str, Any], *, chunk: bool
 ) -> Answer:
     lines = _lines(total, "would be sent" if total["dry_run"] else "queued")
     document = replies[-1].text

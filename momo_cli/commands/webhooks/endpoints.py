@@ -40,9 +40,7 @@ OPERATORS: Final = {
 RULE_FIELDS: Final = fields("id endpoint_id name position enabled filter created_at updated_at")
 RULE_VIEW: Final = view_of(*RULE_FIELDS)
 """The view of one rule, which is shown as lines instead of a table."""
-CLAIMS_VIEW: Final = view_of(
-    "endpoint_id url claims claimed_by rule_id catch_all reason", id="endpoint_id"
-)
+CLAIMS_VIEW: Final = view_of("endpoint_id url claims claimed_by rule_id catch_all reason", id="endpoint_id")
 
 
 def read_filter(text: str | None, words: Sequence[str]) -> Any:
@@ -129,11 +127,7 @@ def claim_lines(endpoints: Iterable[Row], terminal: Terminal) -> list[str]:
             for clause in rule.get("clauses") or []:
                 holds = clause.get("matched") is True
                 sign = terminal.tick if holds else terminal.style("✗", "red")
-                seen = (
-                    "unknown"
-                    if clause.get("actual") is None
-                    else clean(dumps(clause.get("actual")))
-                )
+                seen = "unknown" if clause.get("actual") is None else clean(dumps(clause.get("actual")))
                 wanted = clean(dumps(clause.get("expected")))
                 found.append(f"    {sign} {clean(clause.get('path'))} {wanted}: it is {seen}")
             lines += found
@@ -172,9 +166,7 @@ def list_rules(client: Client, terminal: Terminal, endpoint: str = _ENDPOINT_RUL
         empty="No rules: it gets payments that match no rule, if its catch_all is on.",
         next=[]
         if reply.data
-        else [
-            f"momo endpoints rules add {endpoint_word(client, terminal, endpoint)} amount '>=' 50"
-        ],
+        else [f"momo endpoints rules add {endpoint_word(client, terminal, endpoint)} amount '>=' 50"],
     )
 
 
@@ -237,9 +229,7 @@ def update_rule(
 
 
 @command("endpoints rules remove", view=view_of("id deleted"))
-def remove(
-    client: Client, terminal: Terminal, endpoint: str = _ENDPOINT_RULE, rule: str = _RULE
-) -> Answer:
+def remove(client: Client, terminal: Terminal, endpoint: str = _ENDPOINT_RULE, rule: str = _RULE) -> Answer:
     """Payments that were sent by the rule stay where they are.
 
     Examples:
@@ -252,9 +242,7 @@ def remove(
     return replace(answer, rows=[{"id": rule, "deleted": True}])
 
 
-def _changed(
-    client: Client, terminal: Terminal, reply: Reply, endpoint: str, lines: list[str]
-) -> Answer:
+def _changed(client: Client, terminal: Terminal, reply: Reply, endpoint: str, lines: list[str]) -> Answer:
     """Return the answer to a change of one rule of an endpoint."""
     name, notes = endpoint_word(client, terminal, endpoint), warnings_of(reply.body)
     following = [f"momo endpoints rules list {name}"]
@@ -268,9 +256,7 @@ def try_(
     client: Client,
     terminal: Terminal,
     sample: str = option("JSON|@FILE", "The payment, as in a webhook.", default=...),
-    conditions: list[str] | None = argument(
-        "[FIELD OP VALUE]...", "Also test these.", default=None
-    ),
+    conditions: list[str] | None = argument("[FIELD OP VALUE]...", "Also test these.", default=None),
     filter_: str | None = _FILTER,
 ) -> Answer:
     """The reasons are shown too. Nothing is sent or stored. The sample is the `data` of a webhook, whole or in part, or a
@@ -332,10 +318,7 @@ def explain(
     if not decisions:
         lines.append("It was not sent: it was rejected, or is older than its line.")
     return Answer(
-        reply.text,
-        decisions[-1]["endpoints"] if decisions else [],
-        lines=lines,
-        next=[f"momo tx show {reference}"],
+        reply.text, decisions[-1]["endpoints"] if decisions else [], lines=lines, next=[f"momo tx show {reference}"]
     )
 
 
@@ -359,14 +342,7 @@ _LIST_VIEW: Final = view_of(
 _ALLOWED: Final = "webhooks.allow_private_hosts"
 _NOT_HTTPS: Final = "not_https"
 """The reason in a refusal of an address without https."""
-_MISSPELT: Final = (
-    "malformed",
-    "userinfo",
-    "fragment",
-    "invalid_host",
-    "invalid_port",
-    "local_target",
-)
+_MISSPELT: Final = ("malformed", "userinfo", "fragment", "invalid_host", "invalid_port", "local_target")
 """The reasons in a refusal of an address that no setting can allow."""
 _SIZE: Final = re.compile(r"([0-9]{1,6})(k?)", re.ASCII)
 
@@ -376,11 +352,7 @@ _ACCOUNT = flag("The account's secret, for webhook URLs of transactions.")
 _CATCH_ALL = option("Take every payment that no rule matches.")
 _INCLUDE_RAW = option("Send the text of the SMS too.")
 _EVENT: Final = f"A kind of event to send, instead of {EventKind.FORWARDED} alone; repeat for each."
-_HEADERS = option(
-    "--send-header",
-    "HEADER",
-    "A header to send too: 'NAME: VALUE' or 'NAME: @FILE'; repeat for each.",
-)
+_HEADERS = option("--send-header", "HEADER", "A header to send too: 'NAME: VALUE' or 'NAME: @FILE'; repeat for each.")
 _EVENTS = option("--event", "KIND", _EVENT)
 
 
@@ -391,8 +363,7 @@ def add(
     url: str = argument("URL", "An https address, exec:/path/command or spool:/folder."),
     description: str | None = LABEL,
     rule: list[str] | None = option(
-        "EXPR",
-        "A rule for the payments to send: 'FIELD OP VALUE...', JSON or @FILE; repeat for each.",
+        "EXPR", "A rule for the payments to send: 'FIELD OP VALUE...', JSON or @FILE; repeat for each."
     ),
     catch_all: bool | None = _CATCH_ALL,
     event: list[str] | None = _EVENTS,
@@ -481,11 +452,7 @@ def _refusal_explained(terminal: Terminal, url: str | None) -> Iterator[None]:
 
 
 def _added(
-    reply: Reply,
-    terminal: Terminal,
-    secret_file: str | None,
-    rules: Sequence[Reply | Failure],
-    missing: Sequence[str],
+    reply: Reply, terminal: Terminal, secret_file: str | None, rules: Sequence[Reply | Failure], missing: Sequence[str]
 ) -> Answer:
     """Return the answer; `missing` are the commands that add the rules which were not added."""
     row: dict[str, Any] = reply.data
@@ -541,11 +508,7 @@ def list_(client: Client, terminal: Terminal) -> Answer:
     stopped = [endpoint_name(row, rows) for row in rows if row.get("auto_paused_at")]
     lost = at(reply.body, "meta.unclaimed_payments")
     what = f"{lost} payments of the last 30 days were sent to no endpoint"
-    mend = [
-        f"momo endpoints {verb} {shlex.quote(one)}"
-        for one in stopped[:1]
-        for verb in ("test", "resume")
-    ]
+    mend = [f"momo endpoints {verb} {shlex.quote(one)}" for one in stopped[:1] for verb in ("test", "resume")]
     return Answer(
         reply.text,
         rows,
@@ -678,9 +641,7 @@ def delete(
     )
 
 
-@command(
-    "endpoints test", view=view_of("success status_code message response_body", id="status_code")
-)
+@command("endpoints test", view=view_of("success status_code message response_body", id="status_code"))
 def send_test(
     client: Client,
     terminal: Terminal,
@@ -756,9 +717,7 @@ def rotate(
     path = Path.ACCOUNT_ROTATE if account else Path.ENDPOINT_ROTATE
     sent = {"expire_previous": True} if expire_previous else {}
     said = "The new secret signs from now on."
-    return _secret(
-        client, terminal, path, endpoint, account, password_file, secret_file, said, **sent
-    )
+    return _secret(client, terminal, path, endpoint, account, password_file, secret_file, said, **sent)
 
 
 def _secret(
@@ -786,9 +745,7 @@ def _secret(
     )
 
 
-def _headers(
-    terminal: Terminal, given: Sequence[str] | None, before: Mapping[str, str]
-) -> dict[str, str] | None:
+def _headers(terminal: Terminal, given: Sequence[str] | None, before: Mapping[str, str]) -> dict[str, str] | None:
     """Return the headers `before` with those of the command line; None if it names none."""
     if not given:
         return None
@@ -797,9 +754,7 @@ def _headers(
         name, colon, value = (part.strip() for part in text.partition(":"))
         if not colon or not name:
             # The text may be a secret whose name was forgotten, and stderr may be logged.
-            raise usage(
-                "--send-header: a value is not of the form NAME: VALUE, such as 'X-Shop: ama'"
-            )
+            raise usage("--send-header: a value is not of the form NAME: VALUE, such as 'X-Shop: ama'")
         found = {each: kept for each, kept in found.items() if each.lower() != name.lower()}
         if value:
             found[name] = read_text(terminal, value[1:]).strip() if value[0] == "@" else value
@@ -818,9 +773,7 @@ def _path(client: Client, endpoint: str) -> str:
     return path_of(Path.ENDPOINT, id=endpoint_id(client, endpoint))
 
 
-def _shown(
-    client: Client, reply: Reply, terminal: Terminal, *said: str, status: str = ""
-) -> Answer:
+def _shown(client: Client, reply: Reply, terminal: Terminal, *said: str, status: str = "") -> Answer:
     """Return the answer with one endpoint below the lines `said`; `status` is the status after a pause or resume."""
     row: Row = {**reply.data, "status": status} if status else reply.data
     cell = _state(row)

@@ -77,9 +77,7 @@ def listen(
         # Also with -q: the receiver cannot verify a webhook without the secret.
         terminal.complain(f"secret {secret_file or clean(body['secret'])}")
     to = "--print" if receiver is None else f"--forward-to {shlex.quote(receiver.url)}"
-    hooks = deliver(
-        client, endpoint, answer, terminal.now, f"momo listen {to} --endpoint {endpoint}"
-    )
+    hooks = deliver(client, endpoint, answer, terminal.now, f"momo listen {to} --endpoint {endpoint}")
     rows = _rows(client, terminal, hooks, endpoint, print_=print_, keep=keep)
     return Answer(rows=rows, stream=True)
 
@@ -107,13 +105,7 @@ def answered(
 
 
 def _rows(
-    client: Client,
-    terminal: Terminal,
-    hooks: Iterator[Row | None],
-    endpoint: str,
-    *,
-    print_: bool,
-    keep: bool,
+    client: Client, terminal: Terminal, hooks: Iterator[Row | None], endpoint: str, *, print_: bool, keep: bool
 ) -> Iterator[Row]:
     paused = False
     with system.ended_by_signals():

@@ -107,13 +107,8 @@ async def test_a_key_that_is_given_there_counts(api: FakeApi) -> None:
     refused(await api.local.get(LIST, headers={"Authorization": "Bearer nonsense"}))
 
 
-@pytest.mark.parametrize(
-    "headers",
-    [{"Origin": "http://localhost"}, {"Referer": "http://localhost/"}],
-)
-async def test_what_a_web_page_could_send_is_refused_there(
-    api: FakeApi, headers: dict[str, str]
-) -> None:
+@pytest.mark.parametrize("headers", [{"Origin": "http://localhost"}, {"Referer": "http://localhost/"}])
+async def test_what_a_web_page_could_send_is_refused_there(api: FakeApi, headers: dict[str, str]) -> None:
     refused(await api.local.get(LIST, headers=headers))
 
 
@@ -154,9 +149,7 @@ def ask_as(uid: int, path: str) -> bytes:
             connection = socket.socket(socket.AF_UNIX)
             connection.settimeout(5)
             connection.connect(path)
-            request = (
-                f"GET {LIST} HTTP/1.1\r\nHost: {wire.SOCKET_HOST}\r\nConnection: close\r\n\r\n"
-            )
+            request = f"GET {LIST} HTTP/1.1\r\nHost: {wire.SOCKET_HOST}\r\nConnection: close\r\n\r\n"
             connection.sendall(request.encode())
             answer = b""
             while part := connection.recv(65536):

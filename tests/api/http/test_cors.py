@@ -26,9 +26,7 @@ PREFLIGHT = {
 @pytest.fixture
 async def api(tmp_path: Path) -> AsyncIterator[FakeApi]:
     http = Http(cors_origins=(SHOP, "http://localhost:*"))
-    async with running(
-        tmp_path, Config(http=http, limits=Limits(live_per_min=60, burst=3))
-    ) as made:
+    async with running(tmp_path, Config(http=http, limits=Limits(live_per_min=60, burst=3))) as made:
         yield made
 
 
@@ -42,11 +40,7 @@ async def page(api: FakeApi, mode: Mode = Mode.LIVE, origin: str = SHOP) -> http
 def cors(answer: httpx.Response) -> dict[str, str]:
     """Return the CORS headers of an answer, without their prefix."""
     start = "access-control-"
-    return {
-        name.removeprefix(start): value
-        for name, value in answer.headers.items()
-        if name.startswith(start)
-    }
+    return {name.removeprefix(start): value for name, value in answer.headers.items() if name.startswith(start)}
 
 
 async def test_a_page_of_an_allowed_origin_initializes_and_reads_the_answer(api: FakeApi) -> None:
@@ -62,9 +56,7 @@ async def test_a_page_of_an_allowed_origin_initializes_and_reads_the_answer(api:
 
 
 @pytest.mark.parametrize("origin", [SHOP, LOCAL, "http://localhost"])
-async def test_a_preflight_of_an_allowed_origin_is_204_without_a_key(
-    api: FakeApi, origin: str
-) -> None:
+async def test_a_preflight_of_an_allowed_origin_is_204_without_a_key(api: FakeApi, origin: str) -> None:
     client = await api.client()
     answer = await client.options(INITIALIZE, headers={"Origin": origin, **PREFLIGHT})
     assert (answer.status_code, answer.content) == (204, b"")
@@ -154,9 +146,6 @@ async def test_a_page_that_calls_by_a_foreign_host_name_is_refused(api: FakeApi)
 async def test_without_the_setting_no_answer_has_a_cors_header(tmp_path: Path) -> None:
     async with running(tmp_path) as api:
         client = await page(api, Mode.TEST, LOCAL)
-        for answer in (
-            await client.options(INITIALIZE, headers=PREFLIGHT),
-            await client.post(INITIALIZE, json=BODY),
-        ):
+        for answer in (await client.options(INITIALIZE, headers=PREFLIGHT), await client.post(INITIALIZE, json=BODY)):
             assert cors(answer) == {}
             assert "vary" not in answer.headers

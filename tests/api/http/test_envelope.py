@@ -22,11 +22,7 @@ PLAIN = b'{"amount":"1.00","phone_number":"0241234567"}'
 
 async def test_every_answer_has_its_id_date_and_version(api: FakeApi) -> None:
     ids = set()
-    for client, path in (
-        (api.live, "/v1/transactions"),
-        (api.live, "/nowhere"),
-        (api.local, "/v1"),
-    ):
+    for client, path in ((api.live, "/v1/transactions"), (api.live, "/nowhere"), (api.local, "/v1")):
         answer = await client.get(path)
         assert re.fullmatch(REQUEST_ID, answer.headers["x-request-id"])
         assert answer.headers["svc-version"] == "1"
@@ -55,10 +51,7 @@ async def test_health_needs_no_key(api: FakeApi) -> None:
     assert (refused.status_code, refused.headers["allow"]) == (405, "GET, HEAD")
 
 
-@each(
-    "path",
-    ["/", "/v1", "/v1/transactions/", "/v2/transactions", "/metrics/all", "/v1//lines"],
-)
+@each("path", ["/", "/v1", "/v1/transactions/", "/v2/transactions", "/metrics/all", "/v1//lines"])
 async def test_what_is_not_there_answers_route_not_found(api: FakeApi, path: str) -> None:
     answer = await api.live.get(path)
     assert answer.status_code == 404
@@ -83,9 +76,7 @@ async def test_what_is_not_there_answers_route_not_found(api: FakeApi, path: str
         ("PUT", "/v1/payment-methods/x", "DELETE, GET, HEAD, PATCH"),
     ],
 )
-async def test_a_wrong_method_is_405_with_allow(
-    api: FakeApi, method: str, path: str, allow: str
-) -> None:
+async def test_a_wrong_method_is_405_with_allow(api: FakeApi, method: str, path: str, allow: str) -> None:
     answer = await api.live.request(method, path)
     refused = answer.status_code, answer.json()["error"]["code"]
     assert refused == (405, "METHOD_NOT_ALLOWED")
@@ -124,9 +115,7 @@ async def test_head_is_get_without_a_body(api: FakeApi) -> None:
         (b'{"a":1} {"b":2}', None),
     ],
 )
-async def test_what_is_not_one_json_object_is_400(
-    api: FakeApi, content: bytes, why: str | None
-) -> None:
+async def test_what_is_not_one_json_object_is_400(api: FakeApi, content: bytes, why: str | None) -> None:
     answer = await api.live.post(INITIALIZE, content=content, headers=JSON)
     error = answer.json()["error"]
     assert (answer.status_code, error["code"]) == (400, "INVALID_JSON")
@@ -148,9 +137,7 @@ async def test_text_outside_the_basic_plane_is_kept(api: FakeApi) -> None:
     assert one.json()["data"]["meta"] == {"a": "😀 😀"}
 
 
-@pytest.mark.parametrize(
-    "kind", ["text/plain", "application/x-www-form-urlencoded", "application/jsonx", ""]
-)
+@pytest.mark.parametrize("kind", ["text/plain", "application/x-www-form-urlencoded", "application/jsonx", ""])
 async def test_another_media_type_is_415(api: FakeApi, kind: str) -> None:
     answer = await api.live.post(INITIALIZE, content=PLAIN, headers={"Content-Type": kind})
     assert (answer.status_code, answer.json()["error"]["code"]) == (415, "UNSUPPORTED_MEDIA_TYPE")
@@ -215,9 +202,7 @@ async def test_a_fault_of_ours_says_nothing_of_itself_and_is_logged(
     assert "secret" not in json.dumps(fields)
 
 
-async def test_a_full_disk_is_503_with_when_to_come_back(
-    api: FakeApi, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_full_disk_is_503_with_when_to_come_back(api: FakeApi, monkeypatch: pytest.MonkeyPatch) -> None:
     async def full(self: Store, job: Any) -> None:
         raise Unavailable("the disk is full", 30)
 
@@ -257,9 +242,7 @@ async def test_a_call_names_one_host(api: FakeApi, hosts: list[str]) -> None:
 async def test_the_public_name_is_ours(tmp_path: Path) -> None:
     config = Config(http=Http(public_base_url="https://Pay.ama.example/"))
     async with running(tmp_path, config) as api:
-        answer = await api.live.post(
-            INITIALIZE, content=PLAIN, headers={**JSON, "Host": "pay.ama.example"}
-        )
+        answer = await api.live.post(INITIALIZE, content=PLAIN, headers={**JSON, "Host": "pay.ama.example"})
         data = answer.json()["data"]
         assert data["checkout_url"] == f"https://Pay.ama.example/pay/{data['public_slug']}"
 

@@ -137,9 +137,7 @@ class AddressApp:
         """Have no streams."""
 
 
-async def test_on_an_address_for_both_protocols_ipv4_clients_have_their_own_addresses(
-    tmp_path: Path,
-) -> None:
+async def test_on_an_address_for_both_protocols_ipv4_clients_have_their_own_addresses(tmp_path: Path) -> None:
     listeners = await bind(tmp_path / "run" / "momo.sock", "[::]:0")
     task = asyncio.create_task(listeners.serve(AddressApp()))  # type: ignore[arg-type]  # as much of an application as is used
     await listeners.ready()
@@ -181,9 +179,7 @@ def certificate(authority: trustme.CA, folder: Path) -> tuple[str, str]:
     return str(chain), str(key)
 
 
-async def test_with_a_certificate_tcp_is_https_and_the_socket_is_not(
-    tmp_path: Path, authority: trustme.CA
-) -> None:
+async def test_with_a_certificate_tcp_is_https_and_the_socket_is_not(tmp_path: Path, authority: trustme.CA) -> None:
     async with running(tmp_path, tls=certificate(authority, tmp_path)) as api:
         trust = ssl.create_default_context()
         authority.configure_trust(trust)
@@ -196,9 +192,7 @@ async def test_with_a_certificate_tcp_is_https_and_the_socket_is_not(
         assert await answer_to(api, HEALTH) == b""
 
 
-async def test_clients_that_never_end_their_handshake_are_limited(
-    tmp_path: Path, authority: trustme.CA
-) -> None:
+async def test_clients_that_never_end_their_handshake_are_limited(tmp_path: Path, authority: trustme.CA) -> None:
     tls = certificate(authority, tmp_path)
     async with running(tmp_path, tls=tls, connections=2) as api:
         silent = [await connect(api) for _ in range(7)]
@@ -216,10 +210,7 @@ async def test_clients_that_never_end_their_handshake_are_limited(
         async with contextlib.AsyncExitStack() as stack:
             statuses = [
                 (await client.get(f"https://localhost:{port}/healthz")).status_code
-                for client in [
-                    await stack.enter_async_context(httpx.AsyncClient(verify=trust))
-                    for _ in range(3)
-                ]
+                for client in [await stack.enter_async_context(httpx.AsyncClient(verify=trust)) for _ in range(3)]
             ]
         assert statuses == [200, 200, 503]
         held = await connect(api)
@@ -231,9 +222,7 @@ async def test_clients_that_never_end_their_handshake_are_limited(
 
 
 @pytest.mark.parametrize("broken", ["chain", "key", "other", "encrypted"])
-async def test_a_certificate_that_cannot_be_used_is_named(
-    tmp_path: Path, authority: trustme.CA, broken: str
-) -> None:
+async def test_a_certificate_that_cannot_be_used_is_named(tmp_path: Path, authority: trustme.CA, broken: str) -> None:
     chain, key = certificate(authority, tmp_path)
     if broken == "other":
         other = authority.issue_cert("localhost").private_key_pem
@@ -245,9 +234,7 @@ async def test_a_certificate_that_cannot_be_used_is_named(
         Path(key).write_bytes(pem)
     else:
         Path(chain if broken == "chain" else key).write_text("no PEM")
-    listeners = Listeners(
-        socket_path=str(tmp_path / "run" / "s"), http="127.0.0.1:0", tls=(chain, key)
-    )
+    listeners = Listeners(socket_path=str(tmp_path / "run" / "s"), http="127.0.0.1:0", tls=(chain, key))
     with pytest.raises(ListenError, match=r"the certificate cannot be used \(.*key\.pem\)"):
         await listeners.bind()
 
@@ -270,9 +257,7 @@ async def until_bound(listeners: Listeners) -> None:
     await until(lambda: not listeners.waiting)
 
 
-async def test_taken_port_is_tried_again_until_it_is_free(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_taken_port_is_tried_again_until_it_is_free(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("daemon.api.http.listeners.BIND_AGAIN_S", 0.05)
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
@@ -282,9 +267,7 @@ async def test_taken_port_is_tried_again_until_it_is_free(
         await listeners.bind(patient=True)
         serving = asyncio.create_task(served(listeners))
         await listeners.ready()
-        assert listeners.waiting == {
-            "http": f"cannot listen on 127.0.0.1:{port}: another program uses it"
-        }
+        assert listeners.waiting == {"http": f"cannot listen on 127.0.0.1:{port}: another program uses it"}
         assert (tmp_path / "run" / "s").is_socket()
     await until_bound(listeners)
     _reader, writer = await asyncio.open_connection("127.0.0.1", port)
@@ -318,9 +301,7 @@ async def test_certificate_on_a_disk_that_is_not_there_yet_is_tried_again(
     monkeypatch.setattr("daemon.api.http.listeners.BIND_AGAIN_S", 0.05)
     chain, key = certificate(authority, tmp_path)
     away = Path(chain).rename(tmp_path / "away")
-    listeners = Listeners(
-        socket_path=str(tmp_path / "run" / "s"), http="127.0.0.1:0", tls=(chain, key)
-    )
+    listeners = Listeners(socket_path=str(tmp_path / "run" / "s"), http="127.0.0.1:0", tls=(chain, key))
     await listeners.bind(patient=True)
     serving = asyncio.create_task(served(listeners))
     await listeners.ready()

@@ -33,13 +33,10 @@ async def things(api: FakeApi) -> dict[str, dict[str, str]]:
     )
     request = made.json()["data"]
     rule = await api.live.post(
-        Path.RULES.format(id=letter["endpoint_id"]),
-        json={"name": "x", "filter": {"amount": {"$gte": "1.00"}}},
+        Path.RULES.format(id=letter["endpoint_id"]), json={"name": "x", "filter": {"amount": {"$gte": "1.00"}}}
     )
     waiting = await api.shop.request(2500, expected_payer_phone="+233201234567")
-    await api.shop.read(
-        mtn(2500, "KOFI ANTWI BADU", 95_000, waiting.svc_code or "", "93214511111", concatenation=9)
-    )
+    await api.shop.read(mtn(2500, "KOFI ANTWI BADU", 95_000, waiting.svc_code or "", "93214511111", concatenation=9))
     review = (await api.live.get(Path.REVIEWS)).json()["data"][0]
     key = (await api.local.get(Path.KEYS)).json()["data"][0]
     device = (await api.local.get(Path.SIMS)).json()["data"][0]
@@ -107,10 +104,7 @@ def rows(path: str) -> dict[str, list[Any]]:
                 "SELECT name FROM sqlite_master WHERE type = 'table' AND name <> 'search'"  # has no rows to show
             )
         ]
-        return {
-            name: sorted(map(repr, connection.execute(f'SELECT * FROM "{name}"')))
-            for name in tables
-        }
+        return {name: sorted(map(repr, connection.execute(f'SELECT * FROM "{name}"'))) for name in tables}
     finally:
         connection.close()
 

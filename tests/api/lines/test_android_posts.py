@@ -37,9 +37,7 @@ from tests.fakes.shop import OWNER
 from tests.fakes.waiting import until
 
 PATH = "/v1/sources/android/phone1"
-SETTINGS = SourceSettings(
-    name="phone1", kind="android", networks=("mtn", "none", "telecel"), may_pay=True
-)
+SETTINGS = SourceSettings(name="phone1", kind="android", networks=("mtn", "none", "telecel"), may_pay=True)
 
 
 class Phone:
@@ -101,9 +99,7 @@ async def stored(api: FakeApi) -> list[tuple[Any, ...]]:
     return await api.shop.values("SELECT source, level, synthesised FROM messages ORDER BY seq")
 
 
-async def test_signed_message_is_stored_before_it_is_answered(
-    phone: Phone, receipts: Iterator[Receipt]
-) -> None:
+async def test_signed_message_is_stored_before_it_is_answered(phone: Phone, receipts: Iterator[Receipt]) -> None:
     answer = await phone.message(next(receipts))
     assert (answer.status_code, answer.json()["data"]) == (200, {"result": "stored"})
     assert await stored(phone.api) == [("phone1", "reported", 1)]
@@ -123,9 +119,7 @@ async def test_message_of_the_inbox_with_another_time_does_not_pay_twice(tmp_pat
         await phone.message(made)
         later = Sms(made.sender, made.text, made.sent_at + timedelta(seconds=3))
         assert (await phone.post(received(later))).status_code == 200
-        found = await phone.api.shop.values(
-            "SELECT state FROM messages WHERE body <> '' ORDER BY seq"
-        )
+        found = await phone.api.shop.values("SELECT state FROM messages WHERE body <> '' ORDER BY seq")
         assert found == ["payment", "duplicate"]
         assert len(await phone.api.shop.payments()) == 1
 
@@ -156,9 +150,7 @@ async def test_receipts_pay_only_after_the_owner_opted_in(tmp_path: Path) -> Non
         (b"{}", {"X-Timestamp": "1"}, "does not fit"),
     ],
 )
-async def test_forged_post_is_401_and_counted(
-    phone: Phone, body: bytes, changes: dict[str, str], why: str
-) -> None:
+async def test_forged_post_is_401_and_counted(phone: Phone, body: bytes, changes: dict[str, str], why: str) -> None:
     now_s = phone.api.shop.clock.now_us() / 1_000_000
     sent = {**headers(phone.key, body, now_s), **changes}
     answer = await phone.client.post(PATH, content=body, headers=sent)
@@ -171,14 +163,9 @@ async def test_forged_post_is_401_and_counted(
     assert await stored(phone.api) == []
 
 
-async def test_forger_is_limited_but_the_phone_is_not(
-    phone: Phone, receipts: Iterator[Receipt]
-) -> None:
+async def test_forger_is_limited_but_the_phone_is_not(phone: Phone, receipts: Iterator[Receipt]) -> None:
     made = next(receipts)
-    codes = [
-        (await phone.post(received(Sms(made.sender, made.text, STARTED)), "guess")).status_code
-        for _ in range(25)
-    ]
+    codes = [(await phone.post(received(Sms(made.sender, made.text, STARTED)), "guess")).status_code for _ in range(25)]
     assert codes == [401] * 20 + [429] * 5
     assert (await phone.message(made)).status_code == 200
     row = await phone.row()
@@ -238,9 +225,7 @@ async def test_new_key_replaces_the_old_one_at_once(phone: Phone) -> None:
     [b"[]", b"{", event("sms:batch:received", {}), b'{"event":"sms:received",' + b" " * 300_000],
     ids=["list", "cut", "no list", "large"],
 )
-async def test_signed_post_that_cannot_be_read_is_kept_counted_and_told_once(
-    phone: Phone, body: bytes
-) -> None:
+async def test_signed_post_that_cannot_be_read_is_kept_counted_and_told_once(phone: Phone, body: bytes) -> None:
     for _ in range(2):
         answer = await phone.post(body)
         assert (answer.status_code, answer.json().get("data")) == (200, {"result": "stored"})
@@ -255,9 +240,7 @@ async def test_signed_post_that_cannot_be_read_is_kept_counted_and_told_once(
     assert len(told) == 2
 
 
-async def test_large_post_about_something_else_ends_its_retries_and_is_not_kept(
-    phone: Phone,
-) -> None:
+async def test_large_post_about_something_else_ends_its_retries_and_is_not_kept(phone: Phone) -> None:
     answer = await phone.post(event("mms:downloaded", {"data": "A" * 3_000_000}))
     assert (answer.status_code, answer.json()["data"]) == (200, {"result": "ignored"})
     row = await phone.row()
@@ -296,12 +279,7 @@ async def test_batch_of_a_hundred_long_messages_is_stored(phone: Phone) -> None:
     started, made = STARTED.timestamp(), list(mtn_receipts(100))
     at = [{"receivedAt": f"{one.sent_at.isoformat()}"} for one in made]
     listed = [
-        {
-            "message": f"{one.text} {'long ' * 200}",
-            "sender": "+233200000001",
-            "simNumber": 1,
-            **when,
-        }
+        {"message": f"{one.text} {'long ' * 200}", "sender": "+233200000001", "simNumber": 1, **when}
         for one, when in zip(made, at, strict=True)
     ]
     body = event("sms:batch:received", {"messages": listed})
@@ -339,10 +317,7 @@ async def test_one_odd_message_of_a_batch_leaves_the_others_stored_and_is_told(
     assert row is not None
     assert row.refused == 2
     assert phone.source.conditions()[0].state == "app_refused"
-    assert (
-        len(await phone.api.shop.values("SELECT 1 FROM events WHERE type = 'source.unreadable'"))
-        == 2
-    )
+    assert len(await phone.api.shop.values("SELECT 1 FROM events WHERE type = 'source.unreadable'")) == 2
 
 
 async def batch_of(receipts: Iterator[Receipt], phone: Phone, count: int) -> bytes:
@@ -378,10 +353,7 @@ async def test_message_of_a_batch_that_cannot_be_stored_by_a_bug_is_set_aside_an
 
 
 async def test_every_message_of_a_batch_is_booked_while_the_message_journal_cannot_be_written(
-    phone: Phone,
-    receipts: Iterator[Receipt],
-    monkeypatch: pytest.MonkeyPatch,
-    tmp_path: Path,
+    phone: Phone, receipts: Iterator[Receipt], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
@@ -401,9 +373,7 @@ async def test_every_message_of_a_batch_is_booked_while_the_message_journal_cann
     assert phone.source.conditions()[0].state == "ready"
 
 
-async def test_odd_characters_in_the_json_of_a_post_do_not_refuse_it(
-    phone: Phone, receipts: Iterator[Receipt]
-) -> None:
+async def test_odd_characters_in_the_json_of_a_post_do_not_refuse_it(phone: Phone, receipts: Iterator[Receipt]) -> None:
     made = next(receipts)
     for odd in (b"half \\ud83d", b"octet \xff", b"\x0f"):
         body = received(Sms("+233200000001", "HERE", made.sent_at)).replace(b"HERE", odd)
@@ -436,9 +406,7 @@ async def test_events_about_something_else_end_their_retries(phone: Phone) -> No
     assert (answer.status_code, answer.json()["data"]["result"]) == (200, "ignored")
 
 
-async def test_each_sim_is_a_line_and_a_private_sim_is_not_read(
-    phone: Phone, receipts: Iterator[Receipt]
-) -> None:
+async def test_each_sim_is_a_line_and_a_private_sim_is_not_read(phone: Phone, receipts: Iterator[Receipt]) -> None:
     plan = [next(receipts) for _ in range(4)]
     results = [
         (await phone.message(made, simNumber=number)).json()["data"]["result"]
@@ -450,9 +418,7 @@ async def test_each_sim_is_a_line_and_a_private_sim_is_not_read(
         "GROUP BY s.network ORDER BY s.network"
     )
     assert found == [("mtn", 2), ("telecel", 1)]
-    assert [each.port for each in phone.source.conditions()] == [
-        "android:phone1", "android:phone1/3",
-    ]  # fmt: skip
+    assert [each.port for each in phone.source.conditions()] == ["android:phone1", "android:phone1/3"]
 
 
 async def test_message_that_cannot_be_stored_is_503_and_the_gap_is_remembered(

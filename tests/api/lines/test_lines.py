@@ -74,15 +74,11 @@ async def test_an_ignored_sim_counts_nowhere_until_it_is_taken_back(api: FakeApi
     assert again.json()["data"] == ignored
     back = (await ignore(api, place, ignored=False)).json()["data"]
     assert back["ignored"] is False
-    kinds = await api.shop.values(
-        "SELECT type FROM events WHERE type IN ('sim.ignored', 'sim.used')"
-    )
+    kinds = await api.shop.values("SELECT type FROM events WHERE type IN ('sim.ignored', 'sim.used')")
     assert kinds == ["sim.ignored", "sim.used"]
 
 
-async def test_payments_to_an_ignored_sim_are_kept_and_not_counted_as_unplaced(
-    api: FakeApi,
-) -> None:
+async def test_payments_to_an_ignored_sim_are_kept_and_not_counted_as_unplaced(api: FakeApi) -> None:
     await api.shop.env.store.write(lambda tx: tx.run("UPDATE payment_methods SET sim_seq = NULL"))
     await ignore(api, f"{api.shop.source.device_id}:0", ignored=True)
     await api.shop.read(mtn(2500, "KOFI ANTWI BADU", 90_000, "food", "93214500001"))
@@ -113,9 +109,7 @@ async def test_a_number_on_an_ignored_sim_takes_it_back(api: FakeApi) -> None:
         ("{device}:0", 409, "SIM_ALREADY_ASSIGNED"),
     ],
 )
-async def test_a_sim_that_cannot_be_ignored_is_refused(
-    api: FakeApi, place: str, status: int, code: str
-) -> None:
+async def test_a_sim_that_cannot_be_ignored_is_refused(api: FakeApi, place: str, status: int, code: str) -> None:
     answer = await ignore(api, place.format(device=api.shop.source.device_id), ignored=True)
     assert (answer.status_code, answer.json()["error"]["code"]) == (status, code)
 
@@ -193,9 +187,7 @@ async def test_a_line_says_how_much_no_message_told_of_and_since_when(api: FakeA
     }
 
 
-async def test_money_that_a_person_knows_of_is_told_no_more_until_more_is_missing(
-    api: FakeApi,
-) -> None:
+async def test_money_that_a_person_knows_of_is_told_no_more_until_more_is_missing(api: FakeApi) -> None:
     first = mtn(2500, "KOFI ANTWI BADU", 90_000, "food", "93214500001")
     second = mtn(100, "KOFI ANTWI BADU", 90_800, "food", "93214500003", concatenation=1)
     third = mtn(100, "KOFI ANTWI BADU", 90_900, "food", "93214500004", concatenation=2)
@@ -214,9 +206,7 @@ async def test_money_that_a_person_knows_of_is_told_no_more_until_more_is_missin
         return data["phones"][0]["sims"][0]["unaccounted"]
 
     assert await untold() is None
-    [told] = await api.shop.values(
-        "SELECT actor || ' ' || data FROM events WHERE type = 'balance.gap_known'"
-    )
+    [told] = await api.shop.values("SELECT actor || ' ' || data FROM events WHERE type = 'balance.gap_known'")
     assert told.startswith("socket:")
     assert '"notes":"interest"' in told
     fourth = mtn(100, "KOFI ANTWI BADU", 91_500, "food", "93214500006", concatenation=3)
@@ -236,17 +226,13 @@ async def test_money_that_a_person_knows_of_is_told_no_more_until_more_is_missin
         ({"all": True}, 422),
     ],
 )
-async def test_untold_money_of_no_sim_is_refused(
-    api: FakeApi, change: dict[str, Any], status: int
-) -> None:
+async def test_untold_money_of_no_sim_is_refused(api: FakeApi, change: dict[str, Any], status: int) -> None:
     sim = {"device_id": api.shop.source.device_id, "slot_index": 0}
     answer = await api.local.post("/local/v1/sims/untold", json={**sim, **change})
     assert answer.status_code == status
 
 
-async def test_a_line_that_cannot_receive_is_named_and_a_new_transaction_warns(
-    api: FakeApi,
-) -> None:
+async def test_a_line_that_cannot_receive_is_named_and_a_new_transaction_warns(api: FakeApi) -> None:
     locked = ModemHealth(
         "/dev/ttyUSB0", "pin_needed", "the SIM asks for its PIN", "momo lines pin till:0",
         device_id=api.shop.source.device_id,

@@ -88,16 +88,12 @@ async def test_a_port_on_which_nobody_answers_is_listed_too(api: FakeApi) -> Non
     api.phones = [ModemHealth("/dev/ttyUSB7", "unreachable", "in use", "stop it")]
     _, port = await listed(api)
     assert (port["device_id"], port["name"], port["sims"]) == (None, None, [])
-    assert port["troubles"] == [
-        {"id": "modem.port", "level": "fail", "text": "in use", "fix": "stop it"}
-    ]
+    assert port["troubles"] == [{"id": "modem.port", "level": "fail", "text": "in use", "fix": "stop it"}]
 
 
 async def test_a_phone_whose_sim_is_locked_is_one_phone_and_not_two(api: FakeApi) -> None:
     """The modem's IMEI is known and its SIM is not, so the loop of its port does not name the modem yet."""
-    api.phones = [
-        ModemHealth("/dev/ttyUSB0", "pin_needed", "the SIM asks for its PIN", "momo lines pin")
-    ]
+    api.phones = [ModemHealth("/dev/ttyUSB0", "pin_needed", "the SIM asks for its PIN", "momo lines pin")]
     (phone,) = await listed(api)
     assert (phone["device_id"], phone["state"]) == (api.shop.source.device_id, "pin_needed")
     assert [trouble["id"] for trouble in phone["troubles"]] == ["modem.pin"]
@@ -238,12 +234,7 @@ async def test_it_is_queued_and_then_says_what_came_of_it(api: FakeApi) -> None:
     await texts.lease(env, sim)
     await texts.ended(env, SmsEnded(made["id"], SmsResult.FAILED, "+CMS ERROR: 21"))
     after = (await api.local.get(f"{path(api)}/{made['id']}")).json()["data"]
-    assert after == {
-        **made,
-        "status": "failed",
-        "why": "+CMS ERROR: 21",
-        "ended_at": "2026-11-21T08:00:30.000Z",
-    }
+    assert after == {**made, "status": "failed", "why": "+CMS ERROR: 21", "ended_at": "2026-11-21T08:00:30.000Z"}
 
 
 @pytest.mark.parametrize("body", [{}, {"number": "12"}, {"number": "0244124567", "text": "hi"}])

@@ -21,10 +21,7 @@ NOBODY = "0f3c0000-0000-4000-8000-000000000009"
 async def second_phone(api: FakeApi, imsi: str = TELECEL_IMSI) -> str:
     """Plug in a phone, by default with a Telecel SIM, and return its device id."""
     source = await modems.identify(
-        api.shop.env,
-        PhoneIdentity(
-            "/dev/ttyUSB1", "356938035643817", "8923302000000000098", imsi, "zte", "MF823"
-        ),
+        api.shop.env, PhoneIdentity("/dev/ttyUSB1", "356938035643817", "8923302000000000098", imsi, "zte", "MF823")
     )
     return source.device_id
 
@@ -70,15 +67,8 @@ async def test_a_number_on_a_sim_is_a_line(api: FakeApi) -> None:
     answer = await post(api.live, {**NEW, "sim": {"device_id": device_id, "slot_index": 0}})
     assert answer.status_code == 201
     sim = answer.json()["data"]["sim"]
-    assert sim == {
-        "device_id": device_id,
-        "slot_index": 0,
-        "device_name": sim["device_name"],
-        "network": "Telecel",
-    }
-    created = await api.shop.values(
-        "SELECT line_created_at FROM payment_methods WHERE provider = 'momo_telecel'"
-    )
+    assert sim == {"device_id": device_id, "slot_index": 0, "device_name": sim["device_name"], "network": "Telecel"}
+    created = await api.shop.values("SELECT line_created_at FROM payment_methods WHERE provider = 'momo_telecel'")
     assert created == [api.shop.clock.now_us()]
 
 
@@ -90,14 +80,7 @@ async def test_an_alias_is_stored_canonical(api: FakeApi) -> None:
 @each(
     ("body", "named"),
     [
-        (
-            {},
-            [
-                ("provider", "required"),
-                ("phone_number", "required"),
-                ("account_name", "required"),
-            ],
-        ),
+        ({}, [("provider", "required"), ("phone_number", "required"), ("account_name", "required")]),
         ({**NEW, "provider": "mtn"}, [("provider", "invalid")]),
         ({**NEW, "phone_number": "020"}, [("phone_number", "invalid")]),
         ({**NEW, "phone_number": "+14155550100"}, [("phone_number", "invalid")]),
@@ -107,17 +90,11 @@ async def test_an_alias_is_stored_canonical(api: FakeApi) -> None:
         ({**NEW, "sim": {}}, [("sim.device_id", "required"), ("sim.slot_index", "required")]),
         (
             {**NEW, "sim": {"device_id": "no", "slot_index": -1, "slot": 0}},
-            [
-                ("sim.device_id", "invalid"),
-                ("sim.slot_index", "out_of_range"),
-                ("sim.slot", "unknown_field"),
-            ],
+            [("sim.device_id", "invalid"), ("sim.slot_index", "out_of_range"), ("sim.slot", "unknown_field")],
         ),
     ],
 )
-async def test_each_wrong_field_is_refused_by_name(
-    api: FakeApi, body: Any, named: list[tuple[str, str]]
-) -> None:
+async def test_each_wrong_field_is_refused_by_name(api: FakeApi, body: Any, named: list[tuple[str, str]]) -> None:
     answer = await post(api.live, body)
     assert wrong(answer) == named
 
@@ -176,10 +153,7 @@ async def patch(api: FakeApi, body: Any, method_id: str = METHOD_ID) -> httpx.Re
 async def test_omitting_sim_leaves_it_alone(api: FakeApi) -> None:
     before = (await api.live.get(f"{PATH}/{METHOD_ID}")).json()
     answer = await patch(api, {"merchant_code": "441122"})
-    assert answer.json() == {
-        **before,
-        "meta": {"warnings": ["Unknown field `merchant_code` was ignored."]},
-    }
+    assert answer.json() == {**before, "meta": {"warnings": ["Unknown field `merchant_code` was ignored."]}}
 
 
 async def test_the_account_name_is_changed_and_the_sim_stays(api: FakeApi) -> None:
@@ -198,11 +172,7 @@ async def test_a_wrong_number_is_corrected_and_doubts_are_named(api: FakeApi) ->
     before = (await api.live.get(f"{PATH}/{METHOD_ID}")).json()["data"]
     answer = (await patch(api, {"phone_number": "020 456 7890"})).json()
     changed = answer["data"]
-    assert changed == {
-        **before,
-        "phone_number": "+233204567890",
-        "updated_at": changed["updated_at"],
-    }
+    assert changed == {**before, "phone_number": "+233204567890", "updated_at": changed["updated_at"]}
     assert "number range" in answer["meta"]["warnings"][0]
     for number in ("12", "+2348012345678", 7):
         assert code(await patch(api, {"phone_number": number})) == (422, "VALIDATION_ERROR")
@@ -234,9 +204,7 @@ async def test_a_number_that_is_on_the_sim_already_stays_a_line_since_then(api: 
     first = await second_phone(api)
     moved = await patch(api, {"sim": {"device_id": first, "slot_index": 0}}, made)
     assert moved.json()["data"]["sim"]["device_id"] == first
-    started = await api.shop.values(
-        "SELECT line_created_at FROM payment_methods WHERE provider = 'momo_telecel'"
-    )
+    started = await api.shop.values("SELECT line_created_at FROM payment_methods WHERE provider = 'momo_telecel'")
     api.shop.clock.advance(60)
     same = await patch(api, {"sim": {"device_id": first, "slot_index": 0}}, made)
     assert same.json() == moved.json()
@@ -249,21 +217,12 @@ async def test_patch_with_the_same_slot_rebinds_to_the_sim_now_there(api: FakeAp
     sim = {"device_id": api.shop.source.device_id, "slot_index": 0}
     await modems.identify(
         api.shop.env,
-        PhoneIdentity(
-            "/dev/ttyUSB0",
-            "356938035643809",
-            "8923301000000000777",
-            "620010000000777",
-            "huawei",
-            "E3131",
-        ),
+        PhoneIdentity("/dev/ttyUSB0", "356938035643809", "8923301000000000777", "620010000000777", "huawei", "E3131"),
     )
     api.shop.clock.advance(60)
     answer = await patch(api, {"sim": sim})
     assert answer.json()["data"]["sim"]["slot_index"] == 0
-    keys = await api.shop.values(
-        "SELECT s.sim_key FROM payment_methods p JOIN sims s ON s.seq = p.sim_seq"
-    )
+    keys = await api.shop.values("SELECT s.sim_key FROM payment_methods p JOIN sims s ON s.seq = p.sim_seq")
     assert keys == ["8923301000000000777"]
     started = await api.shop.values("SELECT line_created_at FROM payment_methods")
     assert started == [api.shop.clock.now_us()]

@@ -49,11 +49,7 @@ async def test_a_stick_that_keeps_its_messages_makes_the_lines_not_ready(api: Fa
     api.phones = [replace(well, state="hilink", detail="it keeps them", next_step="use another")]
     data = (await api.local.get(path)).json()["data"]
     assert data["ready"] is False
-    assert data["phones"][0]["trouble"] == {
-        "state": "hilink",
-        "text": "it keeps them",
-        "next": "use another",
-    }
+    assert data["phones"][0]["trouble"] == {"state": "hilink", "text": "it keeps them", "next": "use another"}
 
 
 PATH_password = "/local/v1/source-password"
@@ -74,9 +70,5 @@ async def test_password_of_a_stick_is_kept_sealed_and_forgotten(api: FakeApi) ->
 
 async def test_only_a_configured_stick_has_a_password(api: FakeApi) -> None:
     wrong: object
-    for wrong in (
-        {"name": "stick", "password": "x"},
-        {"name": 7, "password": "x"},
-        {"name": "modem"},
-    ):
+    for wrong in ({"name": "stick", "password": "x"}, {"name": 7, "password": "x"}, {"name": "modem"}):
         assert (await api.local.post(PATH_password, json=wrong)).status_code == 422

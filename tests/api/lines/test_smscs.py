@@ -10,9 +10,7 @@ from tests.fakes.api import FakeApi
 from tests.fakes.each import each
 from tests.fakes.receipts import MTN_SMSC, mtn
 
-SMSCS, TRUST, TEST_PAYMENT = (
-    f"/local/v1/sims/{word}" for word in ("smscs", "trust", "test-payment")
-)
+SMSCS, TRUST, TEST_PAYMENT = (f"/local/v1/sims/{word}" for word in ("smscs", "trust", "test-payment"))
 PASSWORD = "correct horse"
 
 
@@ -27,9 +25,7 @@ def code(answer: httpx.Response) -> tuple[int, str]:
 async def first_message(api: FakeApi) -> str:
     """Set a password, and read a first message above the limit; returns the ID of the message."""
     hashed = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1).hash(PASSWORD)
-    await api.shop.env.store.write(
-        lambda tx: tx.run("UPDATE users SET password_hash = :hash", {"hash": hashed})
-    )
+    await api.shop.env.store.write(lambda tx: tx.run("UPDATE users SET password_hash = :hash", {"hash": hashed}))
     made = mtn(2_000_000_00, "KOFI ANTWI BADU", 3_000_000_00, "food", "93214500001")
     taken = await api.shop.read(made)
     return taken.concluded[0][0]

@@ -17,9 +17,7 @@ PASSWORD = "correct horse"
 async def path(api: FakeApi) -> str:
     """Set a password; return the path of the shop's number."""
     hashed = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1).hash(PASSWORD)
-    await api.shop.env.store.write(
-        lambda tx: tx.run("UPDATE users SET password_hash = :hash", {"hash": hashed})
-    )
+    await api.shop.env.store.write(lambda tx: tx.run("UPDATE users SET password_hash = :hash", {"hash": hashed}))
     [found] = await api.shop.values("SELECT id FROM payment_methods LIMIT 1")
     return f"/v1/payment-methods/{found}/wallet"
 
@@ -30,9 +28,7 @@ def code(answer: httpx.Response) -> tuple[int, str]:
 
 async def test_a_number_settles_what_waits_and_tells_each_message(api: FakeApi) -> None:
     where = await path(api)
-    [(message_id, _)] = (
-        await api.shop.read(mtn(2_000_000_00, "KOFI", 3_000_000_00, "food", "93214500001"))
-    ).concluded
+    [(message_id, _)] = (await api.shop.read(mtn(2_000_000_00, "KOFI", 3_000_000_00, "food", "93214500001"))).concluded
     answer = await api.local.post(where, json={"balance": "3000000.00", "password": PASSWORD})
     assert answer.status_code == 200
     assert answer.json()["data"] == {
@@ -43,11 +39,7 @@ async def test_a_number_settles_what_waits_and_tells_each_message(api: FakeApi) 
         "untold": "0.00",
         "currency": "GHS",
         "messages": [
-            {
-                "message_id": message_id,
-                "outcome": "paid",
-                "sentence": "GHS 2000000.00 (93214500001) pays now.",
-            }
+            {"message_id": message_id, "outcome": "paid", "sentence": "GHS 2000000.00 (93214500001) pays now."}
         ],
     }
     assert await api.shop.values("SELECT state FROM messages") == ["payment"]
@@ -72,10 +64,7 @@ async def test_the_password_is_needed_and_a_key_is_refused(api: FakeApi) -> None
     assert code(keyed) == (403, "SESSION_REQUIRED")
 
 
-@each(
-    "change",
-    [{"balance": "much"}, {"balance": None}, {"answer": "perhaps"}, {"at": "2020-01-01T00:00:00Z"}],
-)
+@each("change", [{"balance": "much"}, {"balance": None}, {"answer": "perhaps"}, {"at": "2020-01-01T00:00:00Z"}])
 async def test_wrong_bodies_are_refused(api: FakeApi, change: dict[str, Any]) -> None:
     where = await path(api)
     body = {"balance": "1.00", "password": PASSWORD} | change

@@ -76,9 +76,7 @@ async def test_every_error_leads_to_its_place_on_the_page_of_errors(api: FakeApi
         ('localhost:"><script>', "http://127.0.0.1:8420"),
     ],
 )
-async def test_the_examples_have_the_address_that_the_caller_used(
-    api: FakeApi, host: str, address: str
-) -> None:
+async def test_the_examples_have_the_address_that_the_caller_used(api: FakeApi, host: str, address: str) -> None:
     client = await api.client()
     headers = {"Host": host}
     text = (await client.get(Path.DOCS, headers=headers)).text
@@ -99,9 +97,7 @@ async def test_the_policy_allows_the_page_its_own_style(api: FakeApi) -> None:
     assert f"'sha256-{digest}'" in answer.headers["content-security-policy"]
 
 
-async def test_the_page_shows_a_command_for_each_operation_that_the_shell_reads_as_meant(
-    api: FakeApi,
-) -> None:
+async def test_the_page_shows_a_command_for_each_operation_that_the_shell_reads_as_meant(api: FakeApi) -> None:
     made = await got(api)
     text = html.unescape((await (await api.client()).get("/docs")).text)
     for path, methods in made["paths"].items():
@@ -120,6 +116,4 @@ async def test_the_page_shows_a_command_for_each_operation_that_the_shell_reads_
             if body is not None:
                 shown = operation["requestBody"]["content"]["application/json"]["example"]
                 assert json.loads(body) == shown
-            assert ("Authorization" in command.partition("</pre>")[0]) is bool(
-                operation["security"]
-            )
+            assert ("Authorization" in command.partition("</pre>")[0]) is bool(operation["security"])

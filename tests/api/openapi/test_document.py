@@ -69,11 +69,7 @@ async def test_every_field_and_parameter_has_its_note(api: FakeApi) -> None:
         body = operation.get("requestBody", {}).get("content", {}).get("application/json", {})
         taken = {one["name"]: one for one in operation["parameters"]}
         taken |= body.get("schema", {}).get("properties", {})
-        bare += [
-            f"{operation['operationId']}.{name}"
-            for name, each in taken.items()
-            if not each.get("description")
-        ]
+        bare += [f"{operation['operationId']}.{name}" for name, each in taken.items() if not each.get("description")]
     assert bare == [], "write them into daemon/api/openapi/describe.py"
 
 
@@ -81,9 +77,7 @@ async def test_ids_of_operations_are_words_and_each_is_there_once(api: FakeApi) 
     ids = [operation["operationId"] for operation in operations(await got(api))]
     assert len(set(ids)) == len(ids)
     assert [name for name in ids if not re.fullmatch(r"[a-z]+([A-Z][a-z]+)+", name)] == []
-    assert not {"A", "An", "The", "Its"} & {
-        part for name in ids for part in re.split(r"(?=[A-Z])", name)
-    }
+    assert not {"A", "An", "The", "Its"} & {part for name in ids for part in re.split(r"(?=[A-Z])", name)}
     assert {"getTransactionByCode", "listTransactionEvents", "revealEndpointSecret"} <= set(ids)
 
 
@@ -118,11 +112,7 @@ async def test_each_error_shows_its_extras_in_both_places(api: FakeApi) -> None:
         assert inside.pop("doc_url") == f"/docs/errors#{code}"
         assert inside.pop("message")
         assert inside.pop("hint")
-        outside = {
-            name: value
-            for name, value in shown["value"].items()
-            if name not in ("success", "error", "meta")
-        }
+        outside = {name: value for name, value in shown["value"].items() if name not in ("success", "error", "meta")}
         assert inside == outside, code
 
 
@@ -146,19 +136,11 @@ def test_types_limits_and_duties_come_from_the_declaration() -> None:
     assert found == {
         "type": "object",
         "properties": {
-            "name": {
-                "type": "string",
-                "maxLength": 7,
-                "minLength": 1,
-                "description": "a name",
-                "examples": ["Ama"],
-            },
+            "name": {"type": "string", "maxLength": 7, "minLength": 1, "description": "a name", "examples": ["Ama"]},
             "days": {"type": ["integer", "null"], "minimum": 1, "maximum": 3, "description": ""},
             "sim": {
                 "type": ["object", "null"],
-                "properties": {
-                    "device_id": {"type": "string", "format": "uuid", "description": ""}
-                },
+                "properties": {"device_id": {"type": "string", "format": "uuid", "description": ""}},
                 "required": ["device_id"],
                 "description": "",
             },
@@ -217,15 +199,8 @@ def test_an_answer_is_described_as_it_is_declared() -> None:
                 "required": ["at"],
                 "description": "the inner one",
             },
-            "members": {
-                "type": "array",
-                "items": {"type": "integer", "minimum": 0, "examples": [0]},
-            },
-            "meta": {
-                "type": "object",
-                "additionalProperties": True,
-                "examples": [{"table": 4}],
-            },
+            "members": {"type": "array", "items": {"type": "integer", "minimum": 0, "examples": [0]}},
+            "meta": {"type": "object", "additionalProperties": True, "examples": [{"table": 4}]},
             "late": {"type": "boolean", "examples": [False]},
         },
         "required": ["mode", "kind", "inner", "members", "meta"],
@@ -250,11 +225,7 @@ def test_a_declared_query_is_described() -> None:
             },
         ),
         ("all", False, {"description": "", "schema": {"type": "boolean", "default": False}}),
-        (
-            "mode",
-            False,
-            {"description": "", "schema": {"type": "string", "enum": ["live", "test"]}},
-        ),
+        ("mode", False, {"description": "", "schema": {"type": "string", "enum": ["live", "test"]}}),
         ("after", False, {"description": "", "schema": {"type": "string", "maxLength": 300}}),
     ]
 
@@ -267,9 +238,7 @@ async def test_a_secret_is_revealed_and_rotated_with_the_required_password(api: 
         assert body["properties"]["password"]["type"] == "string"
 
 
-async def test_the_header_of_the_mode_is_described_only_where_no_key_decides_it(
-    api: FakeApi,
-) -> None:
+async def test_the_header_of_the_mode_is_described_only_where_no_key_decides_it(api: FakeApi) -> None:
     for operation in operations(await got(api)):
         keys = any("key" in each for each in operation["security"])
         named = {each["name"] for each in operation["parameters"]}
@@ -293,8 +262,7 @@ async def test_every_post_that_creates_or_queues_takes_an_idempotency_key(api: F
         path
         for path, methods in made["paths"].items()
         if "post" in methods
-        and "Idempotency-Key"
-        not in {each["name"] for each in methods["post"].get("parameters", ())}
+        and "Idempotency-Key" not in {each["name"] for each in methods["post"].get("parameters", ())}
     }
     # A login, a password, a secret, and the operations that only test something.
     assert without == {
@@ -354,9 +322,7 @@ def test_a_daemon_that_nobody_asks_never_loads_it() -> None:
         "import sys, daemon.api.routes; "
         "print(*sorted(set(sys.modules) & {'jinja2', 'daemon.api.openapi.document', 'daemon.api.openapi.schemas'}))"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", program], check=False, capture_output=True, text=True
-    )
+    done = subprocess.run([sys.executable, "-c", program], check=False, capture_output=True, text=True)
     assert (done.returncode, done.stdout.strip(), done.stderr) == (0, "", "")
 
 
@@ -390,8 +356,7 @@ async def test_every_code_of_the_api_is_described(api: FakeApi) -> None:
 
 
 SHAPES = sorted(
-    {about.reads for about in DESCRIPTIONS.values() if about.reads is not None},
-    key=lambda shape: shape.__name__,
+    {about.reads for about in DESCRIPTIONS.values() if about.reads is not None}, key=lambda shape: shape.__name__
 )
 VALUES: Any = some.recursive(
     some.none() | some.booleans() | some.integers(-3, 10**7) | some.text(max_size=8),
@@ -403,9 +368,7 @@ VALUES: Any = some.recursive(
 def bodies(shape: type[Struct]) -> Any:
     """Return bodies whose members are mostly good: their samples, in part."""
     known = {
-        each.name: some.sampled_from(each.kind.json["examples"]) | VALUES
-        if "examples" in each.kind.json
-        else VALUES
+        each.name: some.sampled_from(each.kind.json["examples"]) | VALUES if "examples" in each.kind.json else VALUES
         for each in members(shape)
     }
     return some.fixed_dictionaries({}, optional={**known, "colour": VALUES})
@@ -414,9 +377,7 @@ def bodies(shape: type[Struct]) -> Any:
 @pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: shape.__name__)
 @settings(max_examples=30)
 @given(data=some.data())
-def test_any_body_is_read_as_described_or_refused_with_its_reasons(
-    shape: type[Struct], data: Any
-) -> None:
+def test_any_body_is_read_as_described_or_refused_with_its_reasons(shape: type[Struct], data: Any) -> None:
     body = data.draw(bodies(shape))
     try:
         read(shape, body)

@@ -11,11 +11,7 @@ from tests.fakes.api import FakeApi
 from tests.house.markdown import ROOT
 
 DOCS = ROOT / "docs"
-PAGES = sorted(
-    f"/docs/{path.parent.name}/{path.stem}"
-    for path in DOCS.glob("*/*.md")
-    if path.parent.name != "schema"
-)
+PAGES = sorted(f"/docs/{path.parent.name}/{path.stem}" for path in DOCS.glob("*/*.md") if path.parent.name != "schema")
 
 
 class Page(HTMLParser):
@@ -61,9 +57,7 @@ async def test_every_document_is_a_page_and_every_link_on_it_leads_somewhere(api
                 continue
             if target.path.startswith("/docs/img/"):
                 pictures.add(target.path)
-            elif target.path not in known or (
-                target.fragment and target.fragment not in known[target.path]
-            ):
+            elif target.path not in known or (target.fragment and target.fragment not in known[target.path]):
                 dead.append(f"{address}: {link}")
     assert dead == []
     assert len(pictures) > 20
@@ -89,9 +83,7 @@ async def test_the_api_leads_to_the_documents(api: FakeApi) -> None:
         ("sImUlAtEd PhOnEs", "/docs/shop/modems#simulated-phones"),
     ],
 )
-async def test_a_search_finds_the_section_that_has_all_its_words(
-    api: FakeApi, words: str, first: str
-) -> None:
+async def test_a_search_finds_the_section_that_has_all_its_words(api: FakeApi, words: str, first: str) -> None:
     text = await got(api, f"{Path.MANUAL}?q={words}")
     hits = re.findall(r'<h3><a href="([^"]*)">', text)
     assert any(hit.startswith(first) for hit in hits[:5]), hits

@@ -60,11 +60,7 @@ async def test_the_plain_request_is_201_with_every_field_of_the_response(api: Fa
             "pay_to": [PAY_TO],
             "client_reference": None,
         },
-        "meta": {
-            "request_id": answer.headers["x-request-id"],
-            "idempotency_key": None,
-            "warnings": NOT_PUBLIC,
-        },
+        "meta": {"request_id": answer.headers["x-request-id"], "idempotency_key": None, "warnings": NOT_PUBLIC},
     }
     assert re.fullmatch(REQUEST_ID, answer.headers["x-request-id"])
 
@@ -232,9 +228,7 @@ async def test_null_is_the_same_as_absent(api: FakeApi) -> None:
         ("not an address", "malformed"),
     ],
 )
-async def test_a_webhook_url_that_may_not_be_called_is_refused(
-    api: FakeApi, url: str, reason: str
-) -> None:
+async def test_a_webhook_url_that_may_not_be_called_is_refused(api: FakeApi, url: str, reason: str) -> None:
     answer = await post(api.live, {**PLAIN, "webhook_url": url})
     body = answer.json()
     assert (answer.status_code, body["error"]["code"]) == (422, "URL_NOT_ALLOWED")
@@ -293,9 +287,7 @@ async def test_the_customer_is_told_every_number_in_use_and_no_other(api: FakeAp
 
     source = await modems.identify(
         api.shop.env,
-        PhoneIdentity(
-            "/dev/ttyUSB1", "356938035643817", "8923302000000000098", TELECEL_IMSI, "zte", "MF823"
-        ),
+        PhoneIdentity("/dev/ttyUSB1", "356938035643817", "8923302000000000098", TELECEL_IMSI, "zte", "MF823"),
     )
     sim = {"sim": {"device_id": source.device_id, "slot_index": 0}}
     address = f"/v1/payment-methods/{registered['id']}"
@@ -386,9 +378,7 @@ async def test_refusals_are_not_kept(api: FakeApi) -> None:
 
 
 async def test_many_calls_at_once_with_one_key_make_one_request(api: FakeApi) -> None:
-    answers = await asyncio.gather(
-        *(post(api.live, PLAIN, **{"Idempotency-Key": "k1"}) for _ in range(20))
-    )
+    answers = await asyncio.gather(*(post(api.live, PLAIN, **{"Idempotency-Key": "k1"}) for _ in range(20)))
     assert {answer.content for answer in answers} == {answers[0].content}
     assert {answer.status_code for answer in answers} == {201}
     assert await api.shop.values("SELECT COUNT(*) FROM transactions") == [1]
@@ -407,10 +397,7 @@ async def test_an_id_that_already_paid_cannot_be_expected(api: FakeApi) -> None:
     first = (await post(api.live, PLAIN)).json()["data"]
     await api.shop.read(mtn(2500, "KOFI ANTWI BADU", 90_000, first["svc_code"], "93214500001"))
     answer = await post(api.live, {**PLAIN, "expected_telco_transaction_id": "93214500001"})
-    assert (answer.status_code, answer.json()["error"]["code"]) == (
-        409,
-        "TRANSACTION_ID_ALREADY_USED",
-    )
+    assert (answer.status_code, answer.json()["error"]["code"]) == (409, "TRANSACTION_ID_ALREADY_USED")
 
 
 async def test_an_id_that_another_request_expects_is_a_wrong_field(api: FakeApi) -> None:

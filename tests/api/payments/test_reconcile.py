@@ -19,15 +19,11 @@ async def order(api: FakeApi) -> str:
     return (await api.shop.request(2500)).reference
 
 
-async def pay(
-    api: FakeApi, amount: int = 2500, telco_id: str = ID, reference: str = "food"
-) -> None:
+async def pay(api: FakeApi, amount: int = 2500, telco_id: str = ID, reference: str = "food") -> None:
     await api.shop.read(mtn(amount, "KOFI ANTWI BADU", 90_000, reference, telco_id))
 
 
-async def post(
-    api: FakeApi, reference: str, body: Any, client: httpx.AsyncClient | None = None
-) -> httpx.Response:
+async def post(api: FakeApi, reference: str, body: Any, client: httpx.AsyncClient | None = None) -> httpx.Response:
     return await (client or api.live).post(f"/v1/transactions/{reference}/reconcile", json=body)
 
 
@@ -69,9 +65,7 @@ async def test_another_amount_changes_nothing(api: FakeApi) -> None:
     assert (answer.status_code, body["error"]["code"]) == (422, "AMOUNT_MISMATCH")
     assert (body["claimed_amount"], body["matched_amount"]) == ("25.00", "24.00")
     assert body["error"]["claimed_amount"] == "25.00"
-    assert (await api.live.get(f"/v1/transactions/{reference}")).json()["data"][
-        "status"
-    ] == "PENDING"
+    assert (await api.live.get(f"/v1/transactions/{reference}")).json()["data"]["status"] == "PENDING"
 
 
 async def test_a_number_is_judged_by_how_it_is_written(api: FakeApi) -> None:
@@ -80,9 +74,7 @@ async def test_a_number_is_judged_by_how_it_is_written(api: FakeApi) -> None:
     path = f"/v1/transactions/{reference}/reconcile"
     for written in (b"24.000000000000000001", b"2.4e1", b"24.001", b"-24", b"1e400"):
         content = b'{"transaction_id":"%b","amount":%b}' % (ID.encode(), written)
-        answer = await api.live.post(
-            path, content=content, headers={"Content-Type": "application/json"}
-        )
+        answer = await api.live.post(path, content=content, headers={"Content-Type": "application/json"})
         assert answer.status_code == (400 if written == b"1e400" else 422), written
 
 
@@ -101,9 +93,7 @@ async def test_a_number_is_judged_by_how_it_is_written(api: FakeApi) -> None:
         ({"transaction_id": ID, "ammount": "24"}, [("ammount", "unknown_field")]),
     ],
 )
-async def test_each_wrong_field_is_refused_by_name(
-    api: FakeApi, body: Any, named: list[tuple[str, str]]
-) -> None:
+async def test_each_wrong_field_is_refused_by_name(api: FakeApi, body: Any, named: list[tuple[str, str]]) -> None:
     answer = await post(api, await order(api), body)
     assert wrong(answer) == named
 
@@ -124,10 +114,7 @@ async def test_an_unknown_reference_is_404(api: FakeApi, reference: str) -> None
 async def test_the_refusals_of_the_specification(api: FakeApi) -> None:
     paid, other = await order(api), await order(api)
     missing = await post(api, paid, {"transaction_id": ID})
-    assert (missing.status_code, missing.json()["error"]["code"]) == (
-        404,
-        "NO_MATCHING_TRANSACTION",
-    )
+    assert (missing.status_code, missing.json()["error"]["code"]) == (404, "NO_MATCHING_TRANSACTION")
     await pay(api)
     assert (await post(api, paid, {"transaction_id": ID})).status_code == 200
     again = await post(api, paid, {"transaction_id": ID})
@@ -165,14 +152,10 @@ async def test_only_the_right_mode_reconciles_it(api: FakeApi) -> None:
 
 
 async def set_password(api: FakeApi) -> None:
-    await api.shop.env.store.write(
-        lambda tx: tx.run("UPDATE users SET password_hash = :hash", {"hash": HASH})
-    )
+    await api.shop.env.store.write(lambda tx: tx.run("UPDATE users SET password_hash = :hash", {"hash": HASH}))
 
 
-async def test_a_pasted_message_is_reconciled_only_by_its_owner_with_the_password(
-    api: FakeApi,
-) -> None:
+async def test_a_pasted_message_is_reconciled_only_by_its_owner_with_the_password(api: FakeApi) -> None:
     """Anybody who may import can paste a receipt that never was, so no program may use it."""
     await set_password(api)
     reference = await order(api)
@@ -188,9 +171,7 @@ async def test_a_pasted_message_is_reconciled_only_by_its_owner_with_the_passwor
     assert (without.status_code, without.json()["error"]["code"]) == (403, "INVALID_PASSWORD")
     assert "came from a file, a paste" in without.json()["error"]["message"]
     assert without.json()["attempts_remaining"] == 5
-    wrong_one = await post(
-        api, reference, {"transaction_id": ID, "password": "nonsense"}, api.local
-    )
+    wrong_one = await post(api, reference, {"transaction_id": ID, "password": "nonsense"}, api.local)
     assert wrong_one.json()["attempts_remaining"] == 4
     body = {"transaction_id": ID, "password": PASSWORD}
     path = f"/v1/transactions/{reference}/reconcile"
@@ -203,9 +184,7 @@ async def test_a_pasted_message_is_reconciled_only_by_its_owner_with_the_passwor
 @pytest.mark.parametrize(
     "pasted", [f"Transaction ID: {ID}.", f"\u202a{ID}\u202c", "93214 500001", f'="{ID}"', f"'{ID}"]
 )
-async def test_an_id_is_found_as_it_was_pasted_and_echoed_as_it_was_sent(
-    api: FakeApi, pasted: str
-) -> None:
+async def test_an_id_is_found_as_it_was_pasted_and_echoed_as_it_was_sent(api: FakeApi, pasted: str) -> None:
     reference = await order(api)
     await pay(api)
     answer = await post(api, reference, {"transaction_id": pasted})
@@ -221,9 +200,7 @@ async def test_a_form_that_no_network_uses_is_refused_and_is_no_guess(api: FakeA
     assert (await post(api, reference, {"transaction_id": ID})).status_code == 200
 
 
-async def test_an_id_without_its_zeros_names_the_payment_and_counts_as_a_guess(
-    api: FakeApi,
-) -> None:
+async def test_an_id_without_its_zeros_names_the_payment_and_counts_as_a_guess(api: FakeApi) -> None:
     reference = await order(api)
     whole = f"000{ID}"
     await pay(api, telco_id=whole)

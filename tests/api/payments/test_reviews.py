@@ -69,11 +69,7 @@ async def test_a_held_payment_is_shown_with_all_its_evidence(api: FakeApi) -> No
         "provider": "momo_mtn",
     }
     assert shown["sim"]["slot_index"] == 0
-    assert (payment["transaction_id"], payment["balance"], payment["standing"]) == (
-        ID,
-        "900.00",
-        "review",
-    )
+    assert (payment["transaction_id"], payment["balance"], payment["standing"]) == (ID, "900.00", "review")
     assert payment["payer"] == {"phone_number": None, "name": "KOFI ANTWI BADU"}
     assert payment["payer_source"] == {"phone_number": None, "name": "receipt"}
     assert (request["reference"], request["status"]) == (reference, "MANUAL_REVIEW")
@@ -93,10 +89,7 @@ async def test_a_message_that_nobody_trusts_is_shown_with_what_it_pretends(api: 
         None,
     )
     assert shown["needs_password"] is True
-    assert (shown["message"]["sender"], shown["message"]["sender_type"]) == (
-        STRANGER,
-        "alphanumeric",
-    )
+    assert (shown["message"]["sender"], shown["message"]["sender_type"]) == (STRANGER, "alphanumeric")
     assert shown["message"]["expected_senders"] == ["MobileMoney"]
     assert shown["details"] == {"doubts": ["sender_not_of_network"]}
     assert [one["reference"] for one in shown["orders_named"]] == [order.reference]
@@ -141,13 +134,7 @@ async def test_decided_ones_are_listed_only_when_asked_for(api: FakeApi) -> None
 
 
 @each(
-    ("query", "field"),
-    [
-        ("state=closed", "state"),
-        ("limit=0", "limit"),
-        ("offset=-1", "offset"),
-        ("limit=x", "limit"),
-    ],
+    ("query", "field"), [("state=closed", "state"), ("limit=0", "limit"), ("offset=-1", "offset"), ("limit=x", "limit")]
 )
 async def test_each_wrong_query_is_refused_by_name(api: FakeApi, query: str, field: str) -> None:
     answer = await api.live.get(f"/v1/reviews?{query}")
@@ -180,9 +167,7 @@ async def test_a_message_that_breaks_the_balance_says_what_releases_it(api: Fake
     await api.shop.begin_chain()
     await api.shop.read(mtn(2500, "KOFI ANTWI BADU", 192_500, "food", ID))
     [shown] = await reviews(api)
-    assert shown["why"] == (
-        "The balance in the message does not follow from the balance before it."
-    )
+    assert shown["why"] == ("The balance in the message does not follow from the balance before it.")
     assert shown["by_itself"].startswith("It pays by itself if a late message leads to its balance")
     assert shown["by_itself"].endswith("momo lines wallet NUMBER AMOUNT.")
     await api.live.post(f"/v1/reviews/{shown['id']}/reject", json={"notes": "forged"})
@@ -203,9 +188,7 @@ async def held_decisions(api: FakeApi) -> tuple[str, str]:
 async def forged_decisions(api: FakeApi) -> str:
     """Make a review of a stranger's message in a shop with a password; returns its path."""
     hashed = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1).hash(PASSWORD)
-    await api.shop.env.store.write(
-        lambda tx: tx.run("UPDATE users SET password_hash = :hash", {"hash": hashed})
-    )
+    await api.shop.env.store.write(lambda tx: tx.run("UPDATE users SET password_hash = :hash", {"hash": hashed}))
     text = mtn_receipt(70_000, "KOFI ANTWI BADU", 90_000, "food", "93214500002")
     await api.shop.read_pdus(encode_deliver("MobileMony", text, STARTED, smsc=MTN_SMSC))
     await ask_about_newest(api.shop)
@@ -251,10 +234,7 @@ async def test_reject_answers_with_the_holder(api: FakeApi) -> None:
     body = (await api.live.post(f"{path}/reject", json={"notes": "not ours"})).json()
     assert (body["data"]["state"], body["data"]["request"]["reference"]) == ("rejected", reference)
     assert (body["transaction"]["origin"], body["transaction"]["rejected"]) == ("open", True)
-    assert code(await api.live.post(f"{path}/reject", json={"notes": "x"})) == (
-        409,
-        "REVIEW_ALREADY_DECIDED",
-    )
+    assert code(await api.live.post(f"{path}/reject", json={"notes": "x"})) == (409, "REVIEW_ALREADY_DECIDED")
 
 
 @each(
@@ -323,10 +303,7 @@ async def test_the_owner_gives_the_password_for_a_strangers_message(api: FakeApi
     assert (right.status_code, right.json()["data"]["state"]) == (200, "approved")
     assert right.json()["transaction"]["actual_amount"] == "700.00"
     (later,) = await api.shop.values("SELECT COUNT(*) FROM password_attempts")
-    assert code(await api.local.post(f"{path}/approve", json={"password": "x"})) == (
-        409,
-        "REVIEW_ALREADY_DECIDED",
-    )
+    assert code(await api.local.post(f"{path}/approve", json={"password": "x"})) == (409, "REVIEW_ALREADY_DECIDED")
     assert await api.shop.values("SELECT COUNT(*) FROM password_attempts") == [later]
 
 
@@ -344,9 +321,7 @@ async def test_the_idempotency_header_replays_without_the_password_in_it(api: Fa
 async def test_the_password_is_written_nowhere(api: FakeApi) -> None:
     path = await forged_decisions(api)
     await api.local.post(f"{path}/approve", json={"password": PASSWORD + "no"})
-    await api.local.post(
-        f"{path}/approve", json={"password": PASSWORD}, headers={"Idempotency-Key": "k1"}
-    )
+    await api.local.post(f"{path}/approve", json={"password": PASSWORD}, headers={"Idempotency-Key": "k1"})
     dump = await api.shop.values("SELECT body || fingerprint FROM idempotency_keys")
     events = await api.shop.values("SELECT data FROM events")
     assert not any("correct horse" in text for text in (*dump, *events, str(api.log.lines)))

@@ -105,9 +105,7 @@ async def test_the_rest_that_came_is_used_once_and_is_no_sale_of_its_own(api: Fa
     assert holder["data"]["origin"] == "open"
 
     other = await api.shop.request(500)
-    used = await api.live.post(
-        f"/v1/transactions/{other.reference}/reconcile", json={"transaction_id": SECOND}
-    )
+    used = await api.live.post(f"/v1/transactions/{other.reference}/reconcile", json={"transaction_id": SECOND})
     assert code(used) == (409, "TRANSACTION_ID_ALREADY_USED")
     third = await paid_again(api, order)
     assert code(await settle(api.live, third, kind="rest_received", payment=SECOND)) == (
@@ -123,9 +121,7 @@ async def paid_again(api: FakeApi, order: Transaction) -> Transaction:
     return other
 
 
-async def test_a_rest_that_was_a_sale_of_its_own_names_the_order_from_then_on(
-    api: FakeApi,
-) -> None:
+async def test_a_rest_that_was_a_sale_of_its_own_names_the_order_from_then_on(api: FakeApi) -> None:
     order = await paid(api, 2000)
     await rest(api, order, text="thank you")
     (sale,) = (await api.live.get("/v1/transactions?origin=open")).json()["data"]
@@ -154,9 +150,7 @@ async def test_what_is_settled_is_no_longer_owed_or_to_give_back(api: FakeApi) -
         (2000, {}),
     ],
 )
-async def test_a_kind_that_does_not_fit_is_a_wrong_field(
-    api: FakeApi, minor: int, body: dict[str, Any]
-) -> None:
+async def test_a_kind_that_does_not_fit_is_a_wrong_field(api: FakeApi, minor: int, body: dict[str, Any]) -> None:
     order = await paid(api, minor)
     assert code(await settle(api.live, order, **body)) == (422, "VALIDATION_ERROR")
     assert (await shown(api, order))["settlement"] is None
@@ -216,9 +210,7 @@ async def test_only_the_right_mode_settles_it(api: FakeApi) -> None:
     assert code(await settle(api.test, order, kind="waived")) == (404, "TRANSACTION_NOT_FOUND")
 
 
-async def test_the_answer_is_that_of_reading_it_also_while_another_payment_waits(
-    api: FakeApi,
-) -> None:
+async def test_the_answer_is_that_of_reading_it_also_while_another_payment_waits(api: FakeApi) -> None:
     order = await paid(api, 2000)
     await rest(api, order)
     answer = await settle(api.live, order, kind="waived")
@@ -254,19 +246,13 @@ async def test_a_cashier_settles_with_a_payment_and_by_hand_only_where_the_shop_
         assert done.transaction.settled_by == cashier.name
 
 
-async def test_a_rest_that_the_network_takes_back_leaves_the_order_short_again_and_is_told(
-    api: FakeApi,
-) -> None:
+async def test_a_rest_that_the_network_takes_back_leaves_the_order_short_again_and_is_told(api: FakeApi) -> None:
     await api.shop.begin_chain(85_000)
     order = await paid_in_chain(api)
     holder = (await shown(api, order))["settlement"]["payment_reference"]
     text = f"Transaction {SECOND} of GHS 5.00 from KOFI ANTWI BADU has been reversed. Current Balance: GHS 870.00."
-    await api.shop.read_pdus(
-        encode_deliver(MTN_SENDER, text, STARTED, smsc=MTN_SMSC, reference=200)
-    )
-    [held] = await api.shop.rows(
-        Review, "reviews", "state = 'open' AND details LIKE '%unverified%'"
-    )
+    await api.shop.read_pdus(encode_deliver(MTN_SENDER, text, STARTED, smsc=MTN_SMSC, reference=200))
+    [held] = await api.shop.rows(Review, "reviews", "state = 'open' AND details LIKE '%unverified%'")
     await review_flow.approve(api.shop.env, OWNER, held.id, review_flow.Approval(confirmed=True))
     after = await shown(api, order)
     assert (after["settled_at"], after["settlement"], after["reversed_at"]) == (None, None, None)
@@ -277,14 +263,9 @@ async def test_a_rest_that_the_network_takes_back_leaves_the_order_short_again_a
     path = f"/v1/transactions/{order.reference}/events"
     said = [event["text"] for event in (await api.live.get(path)).json()["data"]]
     assert "The network took the payment back that settled it, so it is short again." in said
-    [notice] = await api.shop.values(
-        "SELECT data FROM events WHERE type = 'notice.payment_reversed'"
-    )
+    [notice] = await api.shop.values("SELECT data FROM events WHERE type = 'notice.payment_reversed'")
     assert json.loads(notice)["settled"] == order.svc_code
-    assert code(await settle(api.live, order, kind="rest_received", payment=SECOND)) == (
-        404,
-        "NO_MATCHING_TRANSACTION",
-    )
+    assert code(await settle(api.live, order, kind="rest_received", payment=SECOND)) == (404, "NO_MATCHING_TRANSACTION")
     assert (await settle(api.live, order, kind="waived")).status_code == 200
 
 
@@ -298,12 +279,8 @@ async def paid_in_chain(api: FakeApi) -> Transaction:
     return order
 
 
-async def test_a_rejected_payment_that_settles_an_order_counts_and_is_forwarded_once(
-    api: FakeApi,
-) -> None:
-    await outbox.add_endpoint(
-        api.shop, "22222222-2222-4222-8222-222222222222", url="https://shop.example/hook"
-    )
+async def test_a_rejected_payment_that_settles_an_order_counts_and_is_forwarded_once(api: FakeApi) -> None:
+    await outbox.add_endpoint(api.shop, "22222222-2222-4222-8222-222222222222", url="https://shop.example/hook")
     order = await paid(api, 2000)
     await rest(api, order)
     [review] = (await api.live.get("/v1/reviews")).json()["data"]
@@ -326,9 +303,7 @@ async def test_a_rejected_payment_that_settles_an_order_counts_and_is_forwarded_
     assert len(await api.shop.bodies(sent)) == 2
 
 
-async def post(
-    api: FakeApi, reference: str, client: httpx.AsyncClient | None = None, **call: Any
-) -> httpx.Response:
+async def post(api: FakeApi, reference: str, client: httpx.AsyncClient | None = None, **call: Any) -> httpx.Response:
     return await (client or api.live).post(f"/v1/transactions/{reference}/cancel", **call)
 
 

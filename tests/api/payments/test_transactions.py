@@ -29,9 +29,7 @@ async def references(client: httpx.AsyncClient, **query: Any) -> list[str]:
 
 
 async def test_a_waiting_request_by_its_reference(api: FakeApi) -> None:
-    request = await api.shop.request(
-        2500, customer_name="Kofi", client_reference="o-1", meta='{"a":1}'
-    )
+    request = await api.shop.request(2500, customer_name="Kofi", client_reference="o-1", meta='{"a":1}')
     answer = await api.live.get(f"/v1/transactions/{request.reference}")
     assert answer.status_code == 200
     assert answer.json() == {
@@ -75,9 +73,7 @@ async def test_a_waiting_request_by_its_reference(api: FakeApi) -> None:
     }
 
 
-async def test_one_request_is_found_while_all_reading_threads_are_busy_with_lists(
-    api: FakeApi,
-) -> None:
+async def test_one_request_is_found_while_all_reading_threads_are_busy_with_lists(api: FakeApi) -> None:
     request = await api.shop.request(2500)
     go_on = threading.Event()
     store = api.shop.env.store
@@ -101,11 +97,7 @@ async def test_a_paid_request_by_reference_code_and_client_reference(api: FakeAp
     by_code = await api.live.get(f"/v1/transactions/by-svc/{request.svc_code.lower()}")
     by_client = await api.live.get("/v1/transactions/by-client-ref/a%2Fb%20c")
     data = by_reference.json()["data"]
-    assert (data["status"], data["actual_amount"], data["difference_type"]) == (
-        "SUCCESS",
-        "25.00",
-        "EXACT",
-    )
+    assert (data["status"], data["actual_amount"], data["difference_type"]) == ("SUCCESS", "25.00", "EXACT")
     assert data["telco"]["transaction_id"] == ID
     assert data["telco"]["provider"] == "mtn"
     assert data["payer"] == {"phone_number": "+233241234567", "name": "KOFI ANTWI BADU"}
@@ -114,16 +106,7 @@ async def test_a_paid_request_by_reference_code_and_client_reference(api: FakeAp
     assert by_client.json() == {**by_reference.json(), "meta": {"matches": 1}}
 
 
-@each(
-    "path",
-    [
-        "svc_trx_" + "0" * 32,
-        "svc_trx_0",
-        "by-svc/A7K2M9",
-        "by-svc/way-too-long",
-        "by-client-ref/nobody",
-    ],
-)
+@each("path", ["svc_trx_" + "0" * 32, "svc_trx_0", "by-svc/A7K2M9", "by-svc/way-too-long", "by-client-ref/nobody"])
 async def test_what_is_not_there_is_404(api: FakeApi, path: str) -> None:
     answer = await api.live.get(f"/v1/transactions/{path}")
     assert (answer.status_code, answer.json()["error"]["code"]) == (404, "TRANSACTION_NOT_FOUND")
@@ -150,13 +133,9 @@ async def test_by_client_reference_prefers_verified_then_open_then_newest(api: F
     assert len({first.reference, second.reference, third.reference, fourth.reference}) == 4
 
 
-async def test_a_publishable_keys_request_cannot_pose_under_a_client_reference(
-    api: FakeApi,
-) -> None:
+async def test_a_publishable_keys_request_cannot_pose_under_a_client_reference(api: FakeApi) -> None:
     request = await api.shop.request(2500, client_reference="o")
-    await api.shop.env.store.write(
-        lambda tx: tx.run("UPDATE transactions SET created_with = 'publishable'")
-    )
+    await api.shop.env.store.write(lambda tx: tx.run("UPDATE transactions SET created_with = 'publishable'"))
     assert (await api.live.get("/v1/transactions/by-client-ref/o")).status_code == 404
     assert (await api.live.get(f"/v1/transactions/{request.reference}")).status_code == 200
 
@@ -184,9 +163,7 @@ async def test_the_open_review_of_a_held_message_that_names_it_is_shown(api: Fak
 
 
 async def test_the_story_of_a_request_is_told_oldest_first(api: FakeApi) -> None:
-    request = await api.shop.request(
-        2500, expected_payer_phone="+233241234567", send_sms_to_payer=False
-    )
+    request = await api.shop.request(2500, expected_payer_phone="+233241234567", send_sms_to_payer=False)
     other = await api.shop.request(2500, send_sms_to_payer=False)
     await api.shop.read(mtn(2500, "KOFI ANTWI BADU", 90_000, request.svc_code or "", ID))
     await api.shop.reconcile(other.reference, ID)
@@ -201,14 +178,8 @@ async def test_the_story_of_a_request_is_told_oldest_first(api: FakeApi) -> None
     ]
     assert [entry["text"] for entry in answer["data"]] == [
         "Asked for GHS 25.00.",
-        (
-            f"GHS 25.00 from KOFI ANTWI BADU ({ID}) is held for review: "
-            "payer's number not on the receipt."
-        ),
-        (
-            f"GHS 25.00 from KOFI ANTWI BADU ({ID}) is no longer held for it: it waits for its "
-            "payment again."
-        ),
+        (f"GHS 25.00 from KOFI ANTWI BADU ({ID}) is held for review: payer's number not on the receipt."),
+        (f"GHS 25.00 from KOFI ANTWI BADU ({ID}) is no longer held for it: it waits for its payment again."),
         "Cancelled: sold out",
     ]
     assert [entry["actor"] for entry in answer["data"]][:3] == ["socket:0", "momo", "socket:0"]
@@ -240,25 +211,12 @@ async def test_pages_follow_each_other(api: FakeApi) -> None:
 
 async def test_only_the_right_mode_sees_it(api: FakeApi) -> None:
     path = f"/v1/transactions/{(await api.shop.request(send_sms_to_payer=False)).reference}/events"
-    for answer in (
-        await api.test.get(path),
-        await api.live.get("/v1/transactions/nonsense/events"),
-    ):
-        assert (answer.status_code, answer.json()["error"]["code"]) == (
-            404,
-            "TRANSACTION_NOT_FOUND",
-        )
+    for answer in (await api.test.get(path), await api.live.get("/v1/transactions/nonsense/events")):
+        assert (answer.status_code, answer.json()["error"]["code"]) == (404, "TRANSACTION_NOT_FOUND")
     assert (await api.local.get(path)).status_code == 200
 
 
-EMPTY_PAGE = {
-    "page": 1,
-    "per_page": 50,
-    "total": 0,
-    "total_pages": 0,
-    "has_next": False,
-    "has_prev": False,
-}
+EMPTY_PAGE = {"page": 1, "per_page": 50, "total": 0, "total_pages": 0, "has_next": False, "has_prev": False}
 
 
 async def test_a_list_of_nothing_is_empty(api: FakeApi) -> None:
@@ -318,10 +276,7 @@ async def test_each_filter_narrows_the_list(api: FakeApi) -> None:
     assert await references(api.live, status="PROCESSING") == []
     assert await references(api.live, **{"from": "2026-11-21T08:01:30Z"}) == [late.reference]
     assert await references(api.live, to="2026-11-21T10:01:30.000+02:00") == [early.reference]
-    assert await references(api.live, phone_number="024 123 4567") == [
-        late.reference,
-        early.reference,
-    ]
+    assert await references(api.live, phone_number="024 123 4567") == [late.reference, early.reference]
     assert await references(api.live, phone_number="+233201000456") == []
 
 
@@ -329,9 +284,7 @@ async def test_the_payers_number_of_the_receipt_counts_before_the_requests(api: 
     request = await api.shop.request(2500)
     assert request.svc_code is not None
     await pay(api.shop, request.svc_code)
-    await api.shop.env.store.write(
-        lambda tx: tx.run("UPDATE payments SET payer_phone = '+233201000456'")
-    )
+    await api.shop.env.store.write(lambda tx: tx.run("UPDATE payments SET payer_phone = '+233201000456'"))
     assert await references(api.live, phone_number="0201000456") == [request.reference]
     assert await references(api.live, phone_number="0241234567") == []
 
@@ -350,11 +303,7 @@ async def test_a_walk_in_is_listed_only_when_asked_for(api: FakeApi) -> None:
         None,
         None,
     )
-    assert (data["difference"], data["difference_type"], data["actual_amount"]) == (
-        None,
-        None,
-        "25.00",
-    )
+    assert (data["difference"], data["difference_type"], data["actual_amount"]) == (None, None, "25.00")
     await api.shop.reconcile(request.reference, ID)
     assert await references(api.live, origin="all") == [request.reference]
     merged = (await api.live.get(f"/v1/transactions/{holder[0]}")).json()["data"]
@@ -397,9 +346,7 @@ async def test_a_page_that_is_too_large_is_lowered_and_told(api: FakeApi) -> Non
 
 async def test_each_mode_sees_its_own_and_the_socket_both(api: FakeApi) -> None:
     live = await api.shop.request(2500)
-    made = await api.test.post(
-        "/v1/transactions/initialize", json={"amount": "1.00", "phone_number": "0241234567"}
-    )
+    made = await api.test.post("/v1/transactions/initialize", json={"amount": "1.00", "phone_number": "0241234567"})
     test = made.json()["data"]["reference"]
     assert await references(api.live) == [live.reference]
     assert await references(api.test) == [test]
@@ -408,9 +355,7 @@ async def test_each_mode_sees_its_own_and_the_socket_both(api: FakeApi) -> None:
 
 async def test_a_caller_that_sees_both_modes_may_ask_for_one(api: FakeApi) -> None:
     live = await api.shop.request(2500)
-    made = await api.test.post(
-        "/v1/transactions/initialize", json={"amount": "1.00", "phone_number": "0241234567"}
-    )
+    made = await api.test.post("/v1/transactions/initialize", json={"amount": "1.00", "phone_number": "0241234567"})
     test = made.json()["data"]["reference"]
     for mode, only in (("live", live.reference), ("test", test)):
         found = (await api.local.get(f"/v1/transactions?mode={mode}")).json()
@@ -432,12 +377,8 @@ async def test_a_caller_that_sees_both_modes_may_ask_for_one(api: FakeApi) -> No
         "/v1/webhooks/dead-letters",
     ],
 )
-async def test_parameters_that_nobody_knows_are_named_in_the_warnings(
-    api: FakeApi, path: str
-) -> None:
-    answer = await api.live.get(
-        f"{path}?statuss=PENDING&limit=2&per_page=2&page=1&offset=0&colour="
-    )
+async def test_parameters_that_nobody_knows_are_named_in_the_warnings(api: FakeApi, path: str) -> None:
+    answer = await api.live.get(f"{path}?statuss=PENDING&limit=2&per_page=2&page=1&offset=0&colour=")
     told = answer.json()["meta"]["warnings"]
     assert "Unknown parameter `statuss` was ignored." in told
     assert "Unknown parameter `colour` was ignored." in told
@@ -464,13 +405,8 @@ async def test_a_clock_known_to_be_wrong_shows_nothing_as_expired(api: FakeApi) 
         assert [item["reference"] for item in answer.json()["data"]] == shown
 
 
-@each(
-    "more",
-    [{"unsettled": "true"}, {"unsettled": "true", "branch": "kumasi"}, {"branch": "kumasi"}, {}],
-)
-async def test_a_search_goes_together_with_every_other_filter(
-    api: FakeApi, more: dict[str, str]
-) -> None:
+@each("more", [{"unsettled": "true"}, {"unsettled": "true", "branch": "kumasi"}, {"branch": "kumasi"}, {}])
+async def test_a_search_goes_together_with_every_other_filter(api: FakeApi, more: dict[str, str]) -> None:
     await api.shop.request(2500, customer_name="Kofi")
     query = {
         "search": "kofi", "status": "SUCCESS", "mode": "live", "origin": "request", "phone_number": "0241234567",

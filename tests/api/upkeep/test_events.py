@@ -76,9 +76,7 @@ async def test_what_was_before_and_what_comes_after(api: FakeApi) -> None:
                 "details": {"expected_amount": "25.00", "currency": "GHS"},
             },
         }
-        await api.shop.read(
-            mtn(2500, "KOFI ANTWI BADU", 90_000, str(request.svc_code), "93214500001")
-        )
+        await api.shop.read(mtn(2500, "KOFI ANTWI BADU", 90_000, str(request.svc_code), "93214500001"))
         seen = []
         async for event in events:
             seen.append(event)
@@ -103,10 +101,7 @@ async def test_last_event_id_goes_on_where_it_ended(api: FakeApi) -> None:
     second = await api.shop.request(900)
     last = (await api.shop.values("SELECT MAX(seq) FROM events"))[0]
     headers = {"Last-Event-ID": str(last - 1)}
-    async with (
-        asyncio.timeout(10),
-        api.local.stream("GET", f"{PATH}?since=0", headers=headers) as response,
-    ):
+    async with asyncio.timeout(10), api.local.stream("GET", f"{PATH}?since=0", headers=headers) as response:
         events = read(response)
         assert await anext(events) == {}
         assert (await anext(events))["data"]["reference"] == second.reference
@@ -155,9 +150,7 @@ async def test_streams_end_when_the_daemon_stops(api: FakeApi) -> None:
 
 
 @pytest.mark.parametrize("query", [{}, {"since": "0"}])
-async def test_without_the_database_a_stream_is_503_and_is_not_opened(
-    query: dict[str, str], api: FakeApi
-) -> None:
+async def test_without_the_database_a_stream_is_503_and_is_not_opened(query: dict[str, str], api: FakeApi) -> None:
     await asyncio.to_thread(api.shop.env.store.disconnect)
     async with asyncio.timeout(10), api.local.stream("GET", PATH, params=query) as response:
         assert response.status_code == 503
@@ -190,9 +183,7 @@ async def types(client: httpx.AsyncClient, count: int) -> list[str]:
     return found
 
 
-async def test_a_key_sees_what_happens_to_transactions_of_its_mode_and_nothing_else(
-    api: FakeApi,
-) -> None:
+async def test_a_key_sees_what_happens_to_transactions_of_its_mode_and_nothing_else(api: FakeApi) -> None:
     body = {"amount": "5.00", "phone_number": "0244000111"}
     assert (await api.test.post("/v1/transactions/initialize", json=body)).status_code == 201
     request = await api.shop.request(2500)
@@ -230,9 +221,7 @@ async def test_events_that_a_key_may_not_see_are_passed_over_by_the_hundred(api:
     assert await types(api.live, 1) == ["transaction.created"]
 
 
-async def test_a_caller_who_is_gone_before_the_first_byte_leaves_no_subscription(
-    api: FakeApi,
-) -> None:
+async def test_a_caller_who_is_gone_before_the_first_byte_leaves_no_subscription(api: FakeApi) -> None:
     store = api.shop.env.store
     before = list(store._listeners)
 
@@ -271,10 +260,7 @@ async def test_each_answer_to_made_up_calls_is_one_of_the_document_s(api: FakeAp
     calls += [(weak, {}, {}), (nobody, {}, {}), (api.live, {"since": ["1", "2"]}, {})]
     seen = set()
     for client, query, headers in calls:
-        async with (
-            asyncio.timeout(10),
-            client.stream("GET", PATH, params=query, headers=headers) as response,
-        ):
+        async with asyncio.timeout(10), client.stream("GET", PATH, params=query, headers=headers) as response:
             # The client's hook checks the answer against the document.
             seen.add(str(response.status_code))
             if response.status_code == 200:

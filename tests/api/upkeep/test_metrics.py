@@ -100,15 +100,9 @@ async def test_on_this_machine_tcp_answers_without_a_key(api: FakeApi) -> None:
 
 @pytest.mark.parametrize(
     "headers",
-    [
-        {"X-Forwarded-For": "93.184.215.14"},
-        {"Forwarded": "for=93.184.215.14"},
-        {"CF-Connecting-IP": "93.184.215.14"},
-    ],
+    [{"X-Forwarded-For": "93.184.215.14"}, {"Forwarded": "for=93.184.215.14"}, {"CF-Connecting-IP": "93.184.215.14"}],
 )
-async def test_the_world_does_not_get_it_through_a_tunnel(
-    api: FakeApi, headers: dict[str, str]
-) -> None:
+async def test_the_world_does_not_get_it_through_a_tunnel(api: FakeApi, headers: dict[str, str]) -> None:
     anyone = await api.client()
     answer = await anyone.get("/metrics", headers=headers)
     assert (answer.status_code, answer.json()["error"]["code"]) == (404, "ROUTE_NOT_FOUND")
@@ -128,9 +122,7 @@ def test_the_library_is_not_loaded_before_somebody_asks() -> None:
     assert done.stdout == "[]\n"
 
 
-async def test_it_says_that_the_clock_is_doubted_and_when_the_newest_backup_was_made(
-    api: FakeApi,
-) -> None:
+async def test_it_says_that_the_clock_is_doubted_and_when_the_newest_backup_was_made(api: FakeApi) -> None:
     folder = Path(api.shop.env.home) / backup.FOLDER
     folder.mkdir()
     (folder / "momo-20261121T080000Z.db").touch()

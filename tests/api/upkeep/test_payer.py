@@ -13,9 +13,7 @@ NUMBER = "0241234567"
 """Of every order of the shop."""
 
 
-async def test_all_that_is_kept_is_shown_and_the_journal_knows_it_without_the_number(
-    api: FakeApi,
-) -> None:
+async def test_all_that_is_kept_is_shown_and_the_journal_knows_it_without_the_number(api: FakeApi) -> None:
     await filled(api)
     answer = await api.local.post(EXPORT, json={"number": NUMBER})
     data = answer.json()["data"]
@@ -26,9 +24,7 @@ async def test_all_that_is_kept_is_shown_and_the_journal_knows_it_without_the_nu
     assert {sent["url"] for sent in data["webhooks"]} == {"https://shop.example/hook"}
     assert [text["kind"] for text in data["sms"]] == ["code", "code", "receipt"]
     assert not data["cut_off"]
-    ((told,),) = [
-        [row] for row in await api.shop.values("SELECT data FROM events WHERE type = 'export.made'")
-    ]
+    ((told,),) = [[row] for row in await api.shop.values("SELECT data FROM events WHERE type = 'export.made'")]
     assert json.loads(told) == {"what": "payer", "payer": data["mark"]}
     nobody = (await api.local.post(EXPORT, json={"number": "0209000543"})).json()["data"]
     assert (nobody["payments"], nobody["orders"], nobody["sms"]) == ([], [], [])

@@ -27,9 +27,8 @@ async def buried(api: FakeApi, count: int = 1, *, status: int = 410) -> list[dic
     await endpoint(api.live)
     for number in range(count):
         receipt = mtn(
-            2500, "KOFI ANTWI BADU", 90_000 + number * 2500, "food", f"9321450000{number}",
-            concatenation=number,
-        )  # fmt: skip
+            2500, "KOFI ANTWI BADU", 90_000 + number * 2500, "food", f"9321450000{number}", concatenation=number
+        )
         await api.shop.read(receipt)
         await attempt(api, answered(status))
     return await letters(api)
@@ -74,11 +73,7 @@ async def test_list_has_every_field(api: FakeApi) -> None:
         "error_message": None,
         "delivery_status": "failed",
         "test": False,
-        "payment": {
-            "amount": "25.00",
-            "currency": "GHS",
-            "svc_code": letter["payment"]["svc_code"],
-        },
+        "payment": {"amount": "25.00", "currency": "GHS", "svc_code": letter["payment"]["svc_code"]},
     }
     sent = (await api.live.get(f"{PATH}/{letter['id']}")).json()["data"]["payload"]["data"]
     assert letter["payment"]["svc_code"] == sent["svc_code"]
@@ -103,9 +98,7 @@ async def test_the_newest_failure_comes_first_a_page_at_a_time(api: FakeApi) -> 
     assert [letter["id"] for letter in await letters(api, "?limit=2&offset=1")] == every[1:]
 
 
-async def test_a_walk_by_cursor_neither_repeats_nor_skips_when_letters_come_and_go(
-    api: FakeApi,
-) -> None:
+async def test_a_walk_by_cursor_neither_repeats_nor_skips_when_letters_come_and_go(api: FakeApi) -> None:
     await buried(api, 4)
     every = [letter["id"] for letter in await letters(api)]
     first = (await api.live.get(f"{PATH}?limit=2")).json()
@@ -183,9 +176,7 @@ async def test_a_limit_above_500_is_lowered_and_told(api: FakeApi) -> None:
     assert (meta["limit"], meta["warnings"]) == (500, ["`limit` was lowered to 500."])
 
 
-async def test_replay_one_sends_the_original_payload_under_its_id_with_a_fresh_counter(
-    api: FakeApi,
-) -> None:
+async def test_replay_one_sends_the_original_payload_under_its_id_with_a_fresh_counter(api: FakeApi) -> None:
     (letter,) = await buried(api)
     before = await api.shop.bodies()
     answer = await again(api, letter["id"])
@@ -210,9 +201,7 @@ async def test_replay_one_sends_the_original_payload_under_its_id_with_a_fresh_c
     )  # fmt: skip
     assert fresh.items() <= sender.headers.items()
     assert (sender.headers["X-Svc-Replay"], sender.headers["X-Svc-Attempt"]) == ("true", "1")
-    await delivering.record_outcome(
-        api.shop.env, due.leased[0], answered(200), link=LINK, policy=RetryPolicy()
-    )
+    await delivering.record_outcome(api.shop.env, due.leased[0], answered(200), link=LINK, policy=RetryPolicy())
     (after,) = await letters(api, "?include_replayed=1")
     assert after["resolved_at"] is not None
     assert (after["last_status_code"], after["delivery_status"]) == (410, "delivered")
@@ -232,9 +221,7 @@ async def test_a_second_failure_opens_it_again_with_what_it_failed_of_then(api: 
 async def test_an_exhausted_schedule_is_a_dead_letter_too(api: FakeApi) -> None:
     await endpoint(api.live)
     await api.shop.read(mtn(2500, "KOFI ANTWI BADU", 90_000, "food", "93214500001"))
-    slow = AttemptOutcome(
-        None, "", DeliveryError.TIMEOUT, "no answer in 15 s", 15_000_000, connected=True
-    )
+    slow = AttemptOutcome(None, "", DeliveryError.TIMEOUT, "no answer in 15 s", 15_000_000, connected=True)
     await attempt(api, *[slow] * 13)
     (letter,) = await letters(api)
     assert (letter["reason"], letter["attempt_count"]) == ("retries_exhausted", 13)
@@ -243,9 +230,7 @@ async def test_an_exhausted_schedule_is_a_dead_letter_too(api: FakeApi) -> None:
 
 
 @pytest.mark.parametrize("then", [(), (503,), (200,)])
-async def test_one_on_its_way_or_arrived_is_already_replayed(
-    api: FakeApi, then: tuple[int, ...]
-) -> None:
+async def test_one_on_its_way_or_arrived_is_already_replayed(api: FakeApi, then: tuple[int, ...]) -> None:
     (letter,) = await buried(api)
     await again(api, letter["id"])
     await attempt(api, *map(answered, then))
@@ -258,9 +243,7 @@ async def test_replay_to_a_paused_endpoint_waits_and_says_so(api: FakeApi) -> No
     await api.live.put(f"{ENDPOINTS}/{letter['endpoint_id']}", json={"is_active": False})
     body = (await again(api, letter["id"])).json()
     assert body["delivery"]["waiting"] == "endpoint_paused"
-    assert body["meta"]["warnings"] == [
-        "An endpoint is paused: its deliveries wait until it is resumed."
-    ]
+    assert body["meta"]["warnings"] == ["An endpoint is paused: its deliveries wait until it is resumed."]
 
 
 async def test_the_letter_of_a_deleted_endpoint_is_kept_and_not_replayed(api: FakeApi) -> None:
@@ -288,9 +271,7 @@ async def test_a_requests_own_webhook_has_no_endpoint_id(api: FakeApi) -> None:
     assert (await again(api, letter["id"])).status_code == 200
 
 
-async def test_a_dismissed_dead_letter_leaves_the_list_with_a_note_and_can_still_be_replayed(
-    api: FakeApi,
-) -> None:
+async def test_a_dismissed_dead_letter_leaves_the_list_with_a_note_and_can_still_be_replayed(api: FakeApi) -> None:
     (letter,) = await buried(api)
     path = f"{PATH}/{letter['id']}/dismiss"
     assert (await api.live.post(path, json={})).status_code == 422
@@ -307,9 +288,7 @@ async def test_a_dismissed_dead_letter_leaves_the_list_with_a_note_and_can_still
     types = await api.shop.values("SELECT type FROM events WHERE type = 'dead_letter.dismissed'")
     assert len(types) == 1
     assert (await again(api, letter["id"])).status_code == 200
-    assert (await api.live.post(path, json={"notes": "x"})).json()["error"]["code"] == (
-        "DEAD_LETTER_ALREADY_REPLAYED"
-    )
+    assert (await api.live.post(path, json={"notes": "x"})).json()["error"]["code"] == ("DEAD_LETTER_ALREADY_REPLAYED")
 
 
 async def test_a_dismissed_dead_letter_that_fails_again_is_open_again(api: FakeApi) -> None:
@@ -377,9 +356,7 @@ async def test_batch_replays_each_once_and_says_what_came_of_it(api: FakeApi) ->
         ([1], "wrong_type"),
     ],
 )
-async def test_batch_of_none_or_more_than_100_is_refused(
-    api: FakeApi, ids: object, why: str
-) -> None:
+async def test_batch_of_none_or_more_than_100_is_refused(api: FakeApi, ids: object, why: str) -> None:
     answer = await api.live.post(BATCH, json={"dead_letter_ids": ids})
     assert code(answer) == (422, "VALIDATION_ERROR")
     named = wrong(answer)
@@ -405,10 +382,7 @@ async def test_a_test_key_sees_and_replays_no_live_letter(api: FakeApi) -> None:
 async def test_the_same_key_replays_once(api: FakeApi) -> None:
     newest, oldest = (letter["id"] for letter in await buried(api, 2))
     headers = {"Idempotency-Key": "k1"}
-    for path, body in (
-        (f"{PATH}/{newest}/replay", {}),
-        (BATCH, {"dead_letter_ids": [oldest]}),
-    ):
+    for path, body in ((f"{PATH}/{newest}/replay", {}), (BATCH, {"dead_letter_ids": [oldest]})):
         first = await api.live.post(path, json=body, headers=headers)
         second = await api.live.post(path, json=body, headers=headers)
         assert first.status_code == 200

@@ -71,8 +71,7 @@ async def test_the_log_is_newest_first_and_filtered(api: FakeApi) -> None:
         await pay(api, number)
     await api.shop.env.store.write(
         lambda tx: tx.run(
-            "UPDATE deliveries SET status = 'delivered', next_attempt_at = NULL, "
-            "delivered_at = 1 WHERE seq = 2"
+            "UPDATE deliveries SET status = 'delivered', next_attempt_at = NULL, delivered_at = 1 WHERE seq = 2"
         )
     )
 
@@ -89,9 +88,7 @@ async def test_the_log_is_newest_first_and_filtered(api: FakeApi) -> None:
     assert await sequences(offset=9) == ([], 3)
 
 
-async def test_a_walk_by_cursor_neither_repeats_nor_skips_when_new_deliveries_are_made(
-    api: FakeApi,
-) -> None:
+async def test_a_walk_by_cursor_neither_repeats_nor_skips_when_new_deliveries_are_made(api: FakeApi) -> None:
     await endpoint(api.live)
     for number in range(1, 5):
         await pay(api, number)

@@ -71,9 +71,7 @@ async def test_they_are_sent_with_real_test_and_replayed_webhooks(
     assert outcome.status_code == 200
     assert (await api.live.post(f"{path}/test")).json()["success"]
     await fail(api.shop, leased, 404)
-    sent_again = await api.live.post(
-        f"/v1/open-collections/deliveries/{leased.delivery.id}/redeliver"
-    )
+    sent_again = await api.live.post(f"/v1/open-collections/deliveries/{leased.delivery.id}/redeliver")
     assert sent_again.status_code == 200, sent_again.text
     assert await deliver.attempt(api.shop.env, sender, await lease_one(api.shop)) is not None
     assert [own(request) for request in receiver.requests] == [SENT, SENT, SENT]
@@ -84,15 +82,11 @@ async def test_ours_are_the_same_with_and_without_them(api: FakeApi, receiver: R
     receiver.script(Answer(200), Answer(200))
     for path in (with_some, without):
         assert (await api.live.post(f"{path}/test")).json()["success"]
-    first, second = (
-        {name.lower() for name in request.headers} - set(SENT) for request in receiver.requests
-    )
+    first, second = ({name.lower() for name in request.headers} - set(SENT) for request in receiver.requests)
     assert first == second
 
 
-async def test_values_are_sealed_in_the_database_and_never_answered(
-    api: FakeApi, receiver: Receiver
-) -> None:
+async def test_values_are_sealed_in_the_database_and_never_answered(api: FakeApi, receiver: Receiver) -> None:
     path = await created(api, receiver)
     (stored,) = await api.shop.values("SELECT headers FROM endpoints")
     assert set(HEADERS) == set(json.loads(stored))
@@ -110,9 +104,7 @@ async def test_values_are_sealed_in_the_database_and_never_answered(
     assert "7f3a" not in str(events)
 
 
-async def test_a_change_replaces_them_and_keeps_what_it_names_with_stars(
-    api: FakeApi, receiver: Receiver
-) -> None:
+async def test_a_change_replaces_them_and_keeps_what_it_names_with_stars(api: FakeApi, receiver: Receiver) -> None:
     path = await created(api, receiver)
     changed = await api.live.put(path, json={"headers": {"x-shop": "***", "X-New": "1"}})
     assert changed.json()["data"]["headers"] == {"x-shop": "***", "X-New": "***"}
@@ -124,9 +116,7 @@ async def test_a_change_replaces_them_and_keeps_what_it_names_with_stars(
     assert own(receiver.requests[1]) == {}
 
 
-async def test_another_host_does_not_get_them_unless_they_are_given_again(
-    api: FakeApi, receiver: Receiver
-) -> None:
+async def test_another_host_does_not_get_them_unless_they_are_given_again(api: FakeApi, receiver: Receiver) -> None:
     path = await created(api, receiver)
     moved = await api.live.put(path, json={"url": receiver.url("/new")})
     assert moved.json()["data"]["headers"] == SHOWN  # the same host
@@ -159,9 +149,7 @@ async def test_stars_without_a_stored_value_are_refused(api: FakeApi, receiver: 
     assert (await api.live.get(path)).json()["data"]["headers"] == SHOWN
 
 
-async def test_a_person_who_sends_it_by_hand_is_not_shown_the_values(
-    api: FakeApi, receiver: Receiver
-) -> None:
+async def test_a_person_who_sends_it_by_hand_is_not_shown_the_values(api: FakeApi, receiver: Receiver) -> None:
     await created(api, receiver)
     await owe(api.shop)
     (delivery,) = await api.shop.values("SELECT id FROM deliveries")
@@ -239,9 +227,7 @@ async def test_ten_of_a_kilobyte_each_are_accepted(api: FakeApi, receiver: Recei
     assert own(receiver.requests[0]) == {f"x-{n}": "v" * 1024 for n in range(10)}
 
 
-async def test_two_names_that_a_command_gets_in_one_variable_are_refused(
-    api: FakeApi, receiver: Receiver
-) -> None:
+async def test_two_names_that_a_command_gets_in_one_variable_are_refused(api: FakeApi, receiver: Receiver) -> None:
     body = {"url": receiver.url(), "headers": {"X-Shop": "a", "x_shop": "b"}}
     answer = await api.live.post(ENDPOINTS, json=body)
     assert answer.status_code == 422, answer.text

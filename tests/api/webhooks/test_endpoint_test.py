@@ -30,9 +30,7 @@ def receiver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Receiver]:
 @pytest.fixture
 async def api(tmp_path: Path, receiver: Receiver) -> AsyncIterator[FakeApi]:
     receiver.requests.clear()
-    settings = Webhooks(
-        allow_private_hosts=("localhost",), ca_file=str(receiver.ca_file), timeout_s=1.0
-    )
+    settings = Webhooks(allow_private_hosts=("localhost",), ca_file=str(receiver.ca_file), timeout_s=1.0)
     async with running(tmp_path, structs.replace(Config(), webhooks=settings)) as made:
         made.resolver.names["localhost"] = ["127.0.0.1"]
         yield made
@@ -54,16 +52,11 @@ async def test_the_answer_of_the_endpoint_is_told(api: FakeApi, receiver: Receiv
     answer = await send(api.live, endpoint)
     body = answer.json()
     message = body.pop("message")
-    assert (answer.status_code, body) == (
-        200,
-        {"success": True, "status_code": 200, "response_body": "thanks"},
-    )
+    assert (answer.status_code, body) == (200, {"success": True, "status_code": 200, "response_body": "thanks"})
     assert message.startswith("The endpoint answered 200 in ")
 
 
-async def test_it_is_signed_with_the_best_known_time_as_a_real_webhook_is(
-    api: FakeApi, receiver: Receiver
-) -> None:
+async def test_it_is_signed_with_the_best_known_time_as_a_real_webhook_is(api: FakeApi, receiver: Receiver) -> None:
     endpoint, _secret = await made(api, receiver.url())
     await api.shop.read(mtn(2500, "KOFI ANTWI BADU", 90_000, "food", "93214500001"))
     right_s = api.shop.clock.now_us() // SECOND_US
@@ -76,19 +69,13 @@ async def test_it_is_signed_with_the_best_known_time_as_a_real_webhook_is(
     assert abs(int(headers["webhook-timestamp"]) - right_s) <= 60
 
 
-async def test_it_is_a_forwarded_payment_that_never_was_signed_as_a_real_one(
-    api: FakeApi, receiver: Receiver
-) -> None:
+async def test_it_is_a_forwarded_payment_that_never_was_signed_as_a_real_one(api: FakeApi, receiver: Receiver) -> None:
     endpoint, secret = await made(api, receiver.url())
     receiver.script(Answer(200))
     await send(api.live, endpoint)
     (request,) = receiver.requests
     payload = json.loads(request.body)
-    assert (payload["type"], payload["test"], payload["livemode"]) == (
-        "transaction.forwarded",
-        True,
-        False,
-    )
+    assert (payload["type"], payload["test"], payload["livemode"]) == ("transaction.forwarded", True, False)
     assert payload["data"]["reference"] == "svc_trx_" + "0" * 32
     assert payload["data"]["payer_source"] == {"phone_number": "receipt", "name": "receipt"}
     headers = {name.lower(): value for name, value in request.headers.items()}
@@ -98,9 +85,7 @@ async def test_it_is_a_forwarded_payment_that_never_was_signed_as_a_real_one(
     clock = api.shop.clock.now_us() // 1_000_000
     assert headers["webhook-timestamp"] == str(clock)
     key = standardwebhooks.Webhook(secret)
-    signed = key.sign(
-        payload["webhook_id"], datetime.fromtimestamp(clock, UTC), request.body.decode()
-    )
+    signed = key.sign(payload["webhook_id"], datetime.fromtimestamp(clock, UTC), request.body.decode())
     assert headers["webhook-signature"] == signed
 
 
@@ -126,15 +111,11 @@ async def test_whatever_else_it_says_is_200_without_success(
     assert body["response_body"] == ("who?" if status == 401 else "ok" if status else "")
 
 
-async def test_an_unreachable_endpoint_has_status_0_and_a_message_that_says_why(
-    api: FakeApi,
-) -> None:
+async def test_an_unreachable_endpoint_has_status_0_and_a_message_that_says_why(api: FakeApi) -> None:
     endpoint, _secret = await made(api, "https://localhost:1/hook")
     body = (await send(api.live, endpoint)).json()
     assert (body["success"], body["status_code"], body["response_body"]) == (False, 0, "")
-    assert body["message"].startswith(
-        "The endpoint did not answer: nothing listens at that address"
-    )
+    assert body["message"].startswith("The endpoint did not answer: nothing listens at that address")
 
 
 async def test_it_never_counts_and_is_not_in_the_log(api: FakeApi, receiver: Receiver) -> None:
@@ -149,9 +130,7 @@ async def test_it_never_counts_and_is_not_in_the_log(api: FakeApi, receiver: Rec
     assert (await api.live.get("/v1/webhooks/dead-letters")).json()["data"] == []
 
 
-async def test_a_paused_endpoint_is_tested_and_stays_paused(
-    api: FakeApi, receiver: Receiver
-) -> None:
+async def test_a_paused_endpoint_is_tested_and_stays_paused(api: FakeApi, receiver: Receiver) -> None:
     endpoint, _secret = await made(api, receiver.url())
     await api.live.put(f"{ENDPOINTS}/{endpoint}", json={"is_active": False})
     receiver.script(Answer(200))

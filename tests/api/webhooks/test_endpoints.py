@@ -59,11 +59,7 @@ async def test_creation_shows_the_endpoint_and_its_secret_once(api: FakeApi) -> 
     assert body == {"success": True, "data": endpoint, "secret": body["secret"]}
     one = await api.live.get(f"{PATH}/{endpoint['id']}")
     assert one.json() == {"success": True, "data": endpoint}
-    assert (await api.live.get(PATH)).json() == {
-        "success": True,
-        "data": [endpoint],
-        "meta": {"unclaimed_payments": 0},
-    }
+    assert (await api.live.get(PATH)).json() == {"success": True, "data": [endpoint], "meta": {"unclaimed_payments": 0}}
 
 
 async def test_the_secret_is_kept_sealed(api: FakeApi) -> None:
@@ -96,15 +92,10 @@ async def test_every_optional_field_is_kept_and_shown(api: FakeApi) -> None:
         ({"url": URL, "is_sandbox": "yes"}, [("is_sandbox", "wrong_type")]),
         ({"url": URL, "events": "all"}, [("events", "wrong_type")]),
         ({"url": URL, "events": []}, [("events", "out_of_range")]),
-        (
-            {"url": URL, "events": ["transaction.forwarded", "tx.made_up"]},
-            [("events[1]", "invalid")],
-        ),
+        ({"url": URL, "events": ["transaction.forwarded", "tx.made_up"]}, [("events[1]", "invalid")]),
     ],
 )
-async def test_each_wrong_field_is_refused_by_name(
-    api: FakeApi, body: Any, named: list[tuple[str, str]]
-) -> None:
+async def test_each_wrong_field_is_refused_by_name(api: FakeApi, body: Any, named: list[tuple[str, str]]) -> None:
     answer = await post(api.live, body)
     assert wrong(answer) == named
 
@@ -180,9 +171,7 @@ async def test_a_sim_that_is_ignored_or_not_connected_needs_no_number(api: FakeA
     assert (await post(api.live, {"url": URL})).status_code == 201
 
 
-async def test_a_sandbox_endpoint_waits_for_the_connected_sims_of_the_sandbox_only(
-    api: FakeApi,
-) -> None:
+async def test_a_sandbox_endpoint_waits_for_the_connected_sims_of_the_sandbox_only(api: FakeApi) -> None:
     now = api.shop.clock.now_us()
     await api.shop.env.store.write(lambda tx: devices.see_sandbox(tx, now))
     refused = await post(api.test, {"url": URL, "is_sandbox": True})
@@ -261,9 +250,7 @@ async def test_a_repeat_shows_the_same_secret_which_was_kept_sealed(api: FakeApi
 
 
 async def test_repeats_at_once_make_one_endpoint(api: FakeApi) -> None:
-    answers = await asyncio.gather(
-        *(post(api.live, {"url": URL}, **{"Idempotency-Key": "k1"}) for _ in range(8))
-    )
+    answers = await asyncio.gather(*(post(api.live, {"url": URL}, **{"Idempotency-Key": "k1"}) for _ in range(8)))
     assert len({answer.content for answer in answers}) == 1
     assert len((await api.live.get(PATH)).json()["data"]) == 1
 
@@ -290,11 +277,7 @@ async def test_one_endpoint_says_what_it_answered_when_it_failed_last(api: FakeA
     answer = (await api.live.get(f"{PATH}/{made}")).json()
     assert answer["data"]["last_failure_at"] == at
     said = answer["meta"]["last_error"]
-    assert (said["at"], said["response_status_code"], said["error"]["code"]) == (
-        at,
-        503,
-        "http_error",
-    )
+    assert (said["at"], said["response_status_code"], said["error"]["code"]) == (at, 503, "http_error")
     assert said["diagnosis"].endswith(".")
     assert said["diagnosis"][0].isupper()
     theirs_said = (await api.live.get(f"{PATH}/{other}")).json()["meta"]["last_error"]
@@ -335,9 +318,7 @@ async def test_what_is_given_changes_and_the_rest_stays(api: FakeApi, body: dict
         ({"events": []}, ("events", "out_of_range")),
     ],
 )
-async def test_wrong_fields_change_nothing(
-    api: FakeApi, body: dict[str, Any], named: tuple[str, str]
-) -> None:
+async def test_wrong_fields_change_nothing(api: FakeApi, body: dict[str, Any], named: tuple[str, str]) -> None:
     before = await made(api)
     answer = await api.live.put(f"{PATH}/{before['id']}", json=body)
     assert code(answer) == (422, "VALIDATION_ERROR")

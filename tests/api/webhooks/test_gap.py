@@ -45,14 +45,7 @@ async def test_an_entry_has_every_field(api: FakeApi) -> None:
                 "delivery_id": None,
             }
         ],
-        "meta": {
-            "limit": 100,
-            "looked_at": 1,
-            "delivered": 0,
-            "missing": 1,
-            "has_more": False,
-            "next_cursor": None,
-        },
+        "meta": {"limit": 100, "looked_at": 1, "delivered": 0, "missing": 1, "has_more": False, "next_cursor": None},
     }
 
 
@@ -118,9 +111,7 @@ async def test_a_long_gap_is_told_a_page_at_a_time(api: FakeApi) -> None:
         ({"cursor": Cursor(NOBODY, 1, 2, 3).write()}, "cursor"),
     ],
 )
-async def test_each_wrong_query_is_refused_by_name(
-    api: FakeApi, changes: dict[str, Any], named: str
-) -> None:
+async def test_each_wrong_query_is_refused_by_name(api: FakeApi, changes: dict[str, Any], named: str) -> None:
     answer = await gap(api.live, NOBODY, **changes)
     assert code(answer) == (422, "VALIDATION_ERROR")
     assert wrong_fields(answer) == [named]

@@ -42,9 +42,7 @@ async def test_one_is_active_as_long_as_it_is_connected(api: FakeApi) -> None:
             pass
 
 
-async def test_one_whose_terminal_was_closed_is_removed_minutes_later_and_is_never_in_the_status(
-    api: FakeApi,
-) -> None:
+async def test_one_whose_terminal_was_closed_is_removed_minutes_later_and_is_never_in_the_status(api: FakeApi) -> None:
     first = await listener(api)
     assert await listeners(api) == [first]
     status = (await api.local.get(wire.Path.LOCAL_STATUS)).json()["data"]
@@ -58,10 +56,7 @@ async def test_one_whose_terminal_was_closed_is_removed_minutes_later_and_is_nev
 
 async def test_one_that_is_connected_is_not_removed(api: FakeApi) -> None:
     made = await listener(api)
-    async with (
-        asyncio.timeout(10),
-        api.local.stream("POST", wire.Path.LOCAL_LISTENER.format(id=made)),
-    ):
+    async with asyncio.timeout(10), api.local.stream("POST", wire.Path.LOCAL_LISTENER.format(id=made)):
         api.shop.clock.advance(ABANDONED_US / SECOND_US + 1)
         assert await delete_abandoned_listeners(api.shop.env) == 0
     assert await listeners(api) == [made]
@@ -137,9 +132,7 @@ async def test_an_order_cannot_name_one_either(api: FakeApi) -> None:
         assert refused(answer) == (422, "URL_NOT_ALLOWED", "local_target")
 
 
-async def test_the_owner_makes_one_on_the_socket_and_it_is_tested_like_any(
-    api: FakeApi, spool: str
-) -> None:
+async def test_the_owner_makes_one_on_the_socket_and_it_is_tested_like_any(api: FakeApi, spool: str) -> None:
     made = await api.local.post(PATH, json={"url": spool})
     assert made.status_code == 201
     assert made.json()["secret"].startswith("whsec_")
@@ -151,9 +144,7 @@ async def test_the_owner_makes_one_on_the_socket_and_it_is_tested_like_any(
     assert '"test":true' in file.read_text()
 
 
-async def test_what_others_could_change_is_refused_with_what_to_type(
-    api: FakeApi, tmp_path: Path
-) -> None:
+async def test_what_others_could_change_is_refused_with_what_to_type(api: FakeApi, tmp_path: Path) -> None:
     tmp_path.chmod(0o700)
     command = tmp_path / "command"
     command.write_text("#!/bin/sh\n")

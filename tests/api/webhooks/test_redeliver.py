@@ -46,9 +46,7 @@ async def attempt(api: FakeApi, *outcomes: AttemptOutcome) -> None:
             api.shop.clock.advance((due.next_at - api.shop.clock.now_us()) / 1_000_000)
             due = await delivering.lease(api.shop.env, limit=1, per_endpoint=1, running={})
         (leased,) = due.leased
-        await delivering.record_outcome(
-            api.shop.env, leased, outcome, link=LINK, policy=RetryPolicy()
-        )
+        await delivering.record_outcome(api.shop.env, leased, outcome, link=LINK, policy=RetryPolicy())
 
 
 async def bring_to(api: FakeApi, status: DeliveryStatus) -> dict[str, Any]:
@@ -94,8 +92,7 @@ async def test_every_attempt_of_every_run_is_told_oldest_first(api: FakeApi) -> 
     body = (await api.live.get(f"{PATH}/{entry['id']}/attempts")).json()
     assert body["meta"] == {"limit": 50, "offset": 0, "total": 3}
     told = [
-        (row["run"], row["number"], row["response_status_code"], row["error"], row["counted"])
-        for row in body["data"]
+        (row["run"], row["number"], row["response_status_code"], row["error"], row["counted"]) for row in body["data"]
     ]
     assert told == [
         (1, 1, None, {"code": "connection_refused", "message": "nobody there"}, True),
@@ -106,16 +103,12 @@ async def test_every_attempt_of_every_run_is_told_oldest_first(api: FakeApi) -> 
     assert all(row["started_at"] <= row["finished_at"] for row in body["data"])
 
 
-async def test_forward_of_a_payment_that_was_reversed_since_is_sent_again_with_a_warning(
-    api: FakeApi,
-) -> None:
+async def test_forward_of_a_payment_that_was_reversed_since_is_sent_again_with_a_warning(api: FakeApi) -> None:
     entry = await bring_to(api, DeliveryStatus.DELIVERED)
     before = (await again(api.live, entry["id"])).json()["meta"]
     await attempt(api, answered(200))
     now = api.shop.clock.now_us() + 1
-    await api.shop.env.store.write(
-        lambda tx: tx.run("UPDATE transactions SET reversed_at = ?", (now,))
-    )
+    await api.shop.env.store.write(lambda tx: tx.run("UPDATE transactions SET reversed_at = ?", (now,)))
     after = (await again(api.live, entry["id"])).json()["meta"]
     assert "warnings" not in before
     assert "has taken this payment back since" in after["warnings"][0]
@@ -129,9 +122,7 @@ async def test_an_attempt_under_way_has_no_end_yet(api: FakeApi) -> None:
 
 
 @pytest.mark.parametrize("status", [DeliveryStatus.DELIVERED, DeliveryStatus.FAILED])
-async def test_delivered_or_failed_redeliver_is_pending_again(
-    api: FakeApi, status: DeliveryStatus
-) -> None:
+async def test_delivered_or_failed_redeliver_is_pending_again(api: FakeApi, status: DeliveryStatus) -> None:
     before = await bring_to(api, status)
     answer = await again(api.live, before["id"])
     data = answer.json()["data"]
@@ -165,9 +156,7 @@ async def test_pending_or_retrying_redeliver_is_refused_and_changes_nothing(
     assert (await api.live.get(f"{PATH}/{before['id']}")).json()["data"] == before
 
 
-async def test_a_redelivery_closes_the_dead_letter_and_a_second_failure_opens_it(
-    api: FakeApi,
-) -> None:
+async def test_a_redelivery_closes_the_dead_letter_and_a_second_failure_opens_it(api: FakeApi) -> None:
     entry = await bring_to(api, DeliveryStatus.FAILED)
     open_ = "SELECT COUNT(*) FROM dead_letters WHERE replayed_at IS NULL"
     assert await api.shop.values(open_) == [1]
@@ -203,16 +192,12 @@ async def test_a_paused_endpoint_takes_it_and_it_waits(api: FakeApi) -> None:
     await api.live.put(f"{ENDPOINTS}/{entry['endpoint_id']}", json={"is_active": False})
     body = (await again(api.live, entry["id"])).json()
     assert body["data"]["waiting"] == "endpoint_paused"
-    assert body["meta"]["warnings"] == [
-        "The endpoint is paused: the delivery waits until it is resumed."
-    ]
+    assert body["meta"]["warnings"] == ["The endpoint is paused: the delivery waits until it is resumed."]
     due = await delivering.lease(api.shop.env, limit=1, per_endpoint=1, running={})
     assert due.leased == ()
 
 
-async def test_the_delivery_of_a_deleted_endpoint_is_readable_and_not_sent_again(
-    api: FakeApi,
-) -> None:
+async def test_the_delivery_of_a_deleted_endpoint_is_readable_and_not_sent_again(api: FakeApi) -> None:
     entry = await bring_to(api, DeliveryStatus.DELIVERED)
     await api.live.delete(f"{ENDPOINTS}/{entry['endpoint_id']}")
     assert (await api.live.get(f"{PATH}/{entry['id']}")).status_code == 200
@@ -275,9 +260,7 @@ async def test_the_log_is_narrowed(api: FakeApi, query: str, found: int) -> None
     assert len(answer.json()["data"]) == answer.json()["meta"]["total"] == found
 
 
-@pytest.mark.parametrize(
-    "query", ["event=x", "transaction_id=x", "from=yesterday", "to=2026-11-21"]
-)
+@pytest.mark.parametrize("query", ["event=x", "transaction_id=x", "from=yesterday", "to=2026-11-21"])
 async def test_a_filter_that_makes_no_sense_is_refused(api: FakeApi, query: str) -> None:
     answer = await api.live.get(f"{PATH}?{query}")
     assert code(answer) == (422, "VALIDATION_ERROR")

@@ -47,13 +47,7 @@ async def counted(client: httpx.AsyncClient, target: str, **more: Any) -> dict[s
     answer = await replay(client, target, **more)
     assert answer.status_code == 200, answer.text
     body: dict[str, Any] = answer.json()
-    usual: dict[str, Any] = {
-        **NOTHING,
-        "success": True,
-        "has_more": False,
-        "next_cursor": None,
-        "dry_run": False,
-    }
+    usual: dict[str, Any] = {**NOTHING, "success": True, "has_more": False, "next_cursor": None, "dry_run": False}
     del body["meta"]["request_id"]
     usual["meta"] = {}
     return {name: value for name, value in body.items() if value != usual.get(name, "absent")}
@@ -96,11 +90,7 @@ async def test_it_skips_what_the_endpoint_has_or_is_getting(api: FakeApi) -> Non
     for number in range(2):
         await pay(api, number)
     await attempt(api, answered(200))
-    assert await counted(api.live, target) == {
-        "enqueued": 0,
-        "skipped_delivered": 1,
-        "skipped_in_flight": 1,
-    }
+    assert await counted(api.live, target) == {"enqueued": 0, "skipped_delivered": 1, "skipped_in_flight": 1}
     assert [entry[1:] for entry in await log(api)] == [("delivered", 1), ("pending", 1)]
 
 
@@ -120,10 +110,7 @@ async def test_include_failed_false_leaves_them(api: FakeApi) -> None:
     target = await endpoint(api.live)
     await pay(api, 1)
     await attempt(api, answered(410))
-    assert await counted(api.live, target, include_failed=False) == {
-        "enqueued": 0,
-        "skipped_failed": 1,
-    }
+    assert await counted(api.live, target, include_failed=False) == {"enqueued": 0, "skipped_failed": 1}
     assert [entry[1] for entry in await log(api)] == ["failed"]
 
 
@@ -147,9 +134,7 @@ async def test_a_second_replay_queues_nothing_twice(api: FakeApi) -> None:
     await replay(api.live, target)
     assert await counted(api.live, target) == {"enqueued": 0, "skipped_in_flight": 1}
     told = await api.shop.values("SELECT data FROM events WHERE type = 'endpoint.replayed'")
-    assert told[0] == (
-        '{"from":"2026-11-21T00:00:00.000Z","to":"2026-11-22T00:00:00.000Z","enqueued":1}'
-    )
+    assert told[0] == ('{"from":"2026-11-21T00:00:00.000Z","to":"2026-11-22T00:00:00.000Z","enqueued":1}')
 
 
 async def test_what_no_rule_of_the_endpoint_claims_is_not_sent(api: FakeApi) -> None:
@@ -217,9 +202,7 @@ async def test_what_another_endpoint_has_had_is_counted(api: FakeApi) -> None:
         ({"include_historical": "no"}, "include_historical"),
     ],
 )
-async def test_each_wrong_field_is_refused_by_name(
-    api: FakeApi, changes: dict[str, Any], named: str
-) -> None:
+async def test_each_wrong_field_is_refused_by_name(api: FakeApi, changes: dict[str, Any], named: str) -> None:
     target = await endpoint(api.live)
     answer = await api.live.post(PATH, json={"endpoint_id": target, **DAY, **changes})
     assert code(answer) == (422, "VALIDATION_ERROR")
@@ -240,9 +223,7 @@ async def test_a_paused_endpoint_takes_it_and_it_waits(api: FakeApi) -> None:
     await api.live.put(f"{ENDPOINTS}/{target}", json={"is_active": False})
     assert await counted(api.live, target) == {
         "enqueued": 1,
-        "meta": {
-            "warnings": ["The endpoint is paused: queued deliveries wait until it is resumed."]
-        },
+        "meta": {"warnings": ["The endpoint is paused: queued deliveries wait until it is resumed."]},
     }
     due = await delivering.lease(api.shop.env, limit=5, per_endpoint=5, running={})
     assert due.leased == ()
@@ -255,9 +236,7 @@ async def test_an_unknown_or_deleted_endpoint(api: FakeApi) -> None:
         assert code(await replay(api.live, wrong)) == (404, "ENDPOINT_NOT_FOUND")
 
 
-async def test_a_sandbox_endpoint_gets_no_live_payment_and_a_test_key_no_live_endpoint(
-    api: FakeApi,
-) -> None:
+async def test_a_sandbox_endpoint_gets_no_live_payment_and_a_test_key_no_live_endpoint(api: FakeApi) -> None:
     await pay(api, 1)
     sandbox = await endpoint(api.test, is_sandbox=True)
     assert await counted(api.test, sandbox) == {"enqueued": 0}
@@ -277,9 +256,7 @@ async def test_the_same_key_answers_the_same(api: FakeApi) -> None:
     assert code(other) == (422, "IDEMPOTENCY_KEY_REUSED")
 
 
-async def test_a_replay_is_written_in_pieces_and_counted_as_one(
-    api: FakeApi, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_replay_is_written_in_pieces_and_counted_as_one(api: FakeApi, monkeypatch: pytest.MonkeyPatch) -> None:
     from daemon.flows.webhooks import replay as replay_module
 
     monkeypatch.setattr(replay_module, "PAYMENTS_BATCH", 2)
@@ -315,9 +292,7 @@ async def test_the_window_is_by_storage_or_network_time_and_half_open(api: FakeA
     assert await found(stored + 1, stored + 2) == 0
 
 
-async def test_more_than_1000_are_never_cut_off_silently(
-    api: FakeApi, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_more_than_1000_are_never_cut_off_silently(api: FakeApi, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("daemon.flows.webhooks.replay.PAYMENTS_MAX", 2)
     monkeypatch.setattr("daemon.store.webhooks.replay.BATCH", 2)
     for number in range(5):
@@ -337,9 +312,7 @@ async def test_more_than_1000_are_never_cut_off_silently(
     assert core.PAYMENTS_MAX == 1000
 
 
-async def test_a_window_of_just_so_many_is_whole(
-    api: FakeApi, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_window_of_just_so_many_is_whole(api: FakeApi, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("daemon.flows.webhooks.replay.PAYMENTS_MAX", 3)
     monkeypatch.setattr("daemon.store.webhooks.replay.BATCH", 2)
     for number in range(3):
@@ -368,21 +341,15 @@ async def test_a_live_payment_overtakes_a_running_replay(api: FakeApi) -> None:
     assert [leased.delivery.bulk for leased in due.leased] == [False, True]
 
 
-async def test_a_replay_leaves_room_for_live_payments_at_its_endpoint_and_of_all_workers(
-    api: FakeApi,
-) -> None:
+async def test_a_replay_leaves_room_for_live_payments_at_its_endpoint_and_of_all_workers(api: FakeApi) -> None:
     for number in range(12):
         await pay(api, number)
-    targets = [
-        await endpoint(api.live, url=f"https://shop.example/{number}") for number in range(4)
-    ]
+    targets = [await endpoint(api.live, url=f"https://shop.example/{number}") for number in range(4)]
     for target in targets:
         await replay(api.live, target)
     one = await delivering.lease(api.shop.env, limit=2, per_endpoint=2, running={})
     assert len(one.leased) == 1
-    due = await delivering.lease(
-        api.shop.env, limit=8, per_endpoint=4, running={(targets[0], True): 2}
-    )
+    due = await delivering.lease(api.shop.env, limit=8, per_endpoint=4, running={(targets[0], True): 2})
     # 2 of 10 workers send bulk already, and half of them may.
     assert len(due.leased) == 3
     assert targets[0] not in {leased.endpoint.id for leased in due.leased}

@@ -53,9 +53,7 @@ async def test_a_rule_is_made_listed_changed_and_deleted(api: FakeApi) -> None:
     made = await rule(api, of, {"amount": {"$gte": "50.00"}}, name="big")
     assert made.status_code == 201
     data = made.json()["data"]
-    assert list(data) == [
-        "id", "endpoint_id", "name", "position", "enabled", "filter", "created_at", "updated_at",
-    ]  # fmt: skip
+    assert list(data) == ["id", "endpoint_id", "name", "position", "enabled", "filter", "created_at", "updated_at"]
     assert (data["endpoint_id"], data["name"], data["position"]) == (of, "big", 1)
     assert (data["enabled"], data["filter"]) == (True, {"amount": {"$gte": "50.00"}})
     one = f"{ENDPOINTS}/{of}/rules/{data['id']}"
@@ -163,9 +161,7 @@ async def test_replay_skips_what_todays_rules_give_to_another(api: FakeApi) -> N
     at = (await api.live.get("/v1/transactions?origin=open")).json()["data"][0]["created_at"]
     window = {"from": f"{at[:10]}T00:00:00Z", "to": f"{at[:10]}T23:59:59Z", "dry_run": True}
     answers = [
-        (
-            await api.live.post("/v1/open-collections/replay", json={**window, "endpoint_id": of})
-        ).json()
+        (await api.live.post("/v1/open-collections/replay", json={**window, "endpoint_id": of})).json()
         for of in (first, second)
     ]
     assert [one["enqueued"] for one in answers] == [0, 1]
@@ -181,9 +177,7 @@ async def test_two_catch_alls_both_get_it_and_creation_says_so(api: FakeApi) -> 
 
 
 async def test_an_endpoint_that_does_not_ask_for_forwards_claims_nothing(api: FakeApi) -> None:
-    made = await api.live.post(
-        ENDPOINTS, json={"url": "https://shop.example/a", "events": ["transaction.expired"]}
-    )
+    made = await api.live.post(ENDPOINTS, json={"url": "https://shop.example/a", "events": ["transaction.expired"]})
     assert "claims no payments" in made.json()["meta"]["warnings"][0]
     await pay(api, "93214500001")
     assert await forwards(api) == []
@@ -223,9 +217,7 @@ async def test_the_routing_of_a_payment_is_told_by_the_rules_of_then(api: FakeAp
     of = await endpoint(api)
     made = (await rule(api, of, {"amount": {"$gte": "20.00"}}, name="big")).json()["data"]
     await pay(api, "93214500001")
-    await api.live.put(
-        f"{ENDPOINTS}/{of}/rules/{made['id']}", json={"filter": {"amount": {"$lt": "1"}}}
-    )
+    await api.live.put(f"{ENDPOINTS}/{of}/rules/{made['id']}", json={"filter": {"amount": {"$lt": "1"}}})
     await api.live.put(f"{ENDPOINTS}/{of}", json={"catch_all": False})
     [transaction] = await api.shop.values("SELECT id FROM transactions WHERE origin = 'open'")
     path = f"/v1/open-collections/payments/{transaction}/routing"
@@ -250,10 +242,7 @@ async def test_an_unpaid_request_was_routed_nowhere(api: FakeApi) -> None:
 async def test_an_unknown_field_or_operator_is_422_with_its_path(api: FakeApi) -> None:
     of = await endpoint(api)
     answer = await rule(api, of, {"$or": [{"colour": "red"}, {"amount": {"$regex": "5"}}]})
-    assert wrong_fields(answer) == [
-        "filter.$or[0].colour",
-        "filter.$or[1].amount.$regex",
-    ]
+    assert wrong_fields(answer) == ["filter.$or[0].colour", "filter.$or[1].amount.$regex"]
     assert (await rule(api, of, None)).status_code == 422
     assert (await rule(api, of, [])).status_code == 422
 

@@ -53,9 +53,7 @@ async def post(client: httpx.AsyncClient, path: str, **body: Any) -> httpx.Respo
 async def signing(api: FakeApi, owner: str) -> list[str]:
     """Return the secrets that sign now, newest first."""
     now = api.shop.clock.now_us()
-    sealed = await api.shop.env.store.read(
-        lambda reader: endpoints.valid_secrets(reader, owner, now)
-    )
+    sealed = await api.shop.env.store.read(lambda reader: endpoints.valid_secrets(reader, owner, now))
     vault = api.shop.env.vault
     return [vault.unseal(each, endpoints.SIGNING_PURPOSE).decode() for each in sealed]
 
@@ -69,30 +67,21 @@ async def test_reveal_shows_the_newest_secret_of_this_endpoint_and_keeps_it(api:
     newest = (await post(api.local, f"{path}/rotate-secret")).json()["secret"]
     assert len({oldest, older, others, newest}) == 4
     shown = (await post(api.local, f"{path}/secret")).json()
-    assert (shown["secret"], shown["previous_secret_expires_at"]) == (
-        newest,
-        "2026-11-22T10:00:30.000Z",
-    )
+    assert (shown["secret"], shown["previous_secret_expires_at"]) == (newest, "2026-11-22T10:00:30.000Z")
     assert (await post(api.local, f"{path}/secret")).json() == shown
 
 
 async def test_reveal_shows_the_only_secret_and_is_noted_each_time(api: FakeApi) -> None:
     path, secret = await made(api)
     answer = await post(api.local, f"{path}/secret")
-    assert answer.json() == {
-        "success": True,
-        "secret": secret,
-        "previous_secret_expires_at": None,
-    }
+    assert answer.json() == {"success": True, "secret": secret, "previous_secret_expires_at": None}
     assert answer.headers["Cache-Control"] == "no-store"
     assert (await post(api.local, f"{path}/secret")).json()["secret"] == secret
     told = await api.shop.values("SELECT actor FROM events WHERE type = 'secret.revealed'")
     assert len(told) == 2
 
 
-async def test_rotate_shows_the_new_secret_once_and_the_old_one_signs_for_24_hours(
-    api: FakeApi,
-) -> None:
+async def test_rotate_shows_the_new_secret_once_and_the_old_one_signs_for_24_hours(api: FakeApi) -> None:
     path, old = await made(api)
     row = (await api.live.get(path)).json()["data"]
     answer = await post(api.local, f"{path}/rotate-secret")
@@ -107,10 +96,7 @@ async def test_rotate_shows_the_new_secret_once_and_the_old_one_signs_for_24_hou
     assert answer.headers["Cache-Control"] == "no-store"
     assert await signing(api, row["id"]) == [new, old]
     shown = (await post(api.local, f"{path}/secret")).json()
-    assert (shown["secret"], shown["previous_secret_expires_at"]) == (
-        new,
-        "2026-11-22T08:00:30.000Z",
-    )
+    assert (shown["secret"], shown["previous_secret_expires_at"]) == (new, "2026-11-22T08:00:30.000Z")
     api.shop.clock.advance(24 * HOUR_S - 1)
     assert await signing(api, row["id"]) == [new, old]
     api.shop.clock.advance(1)
@@ -132,9 +118,7 @@ async def test_a_fourth_rotation_within_24_hours_is_refused(api: FakeApi) -> Non
     assert (await post(api.local, f"{path}/rotate-secret")).status_code == 200
 
 
-async def test_expire_previous_ends_every_overlap_at_once_and_is_never_refused(
-    api: FakeApi,
-) -> None:
+async def test_expire_previous_ends_every_overlap_at_once_and_is_never_refused(api: FakeApi) -> None:
     path, _secret = await made(api)
     for _ in range(3):
         await post(api.local, f"{path}/rotate-secret")
@@ -164,12 +148,7 @@ async def test_rotating_one_leaves_every_other(api: FakeApi) -> None:
     assert await signing(api, endpoints.ACCOUNT) == [ACCOUNT]
 
 
-PATHS = (
-    "{endpoint}/secret",
-    "{endpoint}/rotate-secret",
-    "/v1/webhooks/secret",
-    "/v1/webhooks/rotate-secret",
-)
+PATHS = ("{endpoint}/secret", "{endpoint}/rotate-secret", "/v1/webhooks/secret", "/v1/webhooks/rotate-secret")
 
 
 @each("path", PATHS)
@@ -216,14 +195,9 @@ async def test_five_attempts_in_15_minutes_are_shared_by_reveal_and_rotate(api: 
 
 @pytest.mark.parametrize(
     ("body", "named"),
-    [
-        ({"password": 1}, "password"),
-        ({"password": PASSWORD, "expire_previous": "y"}, "expire_previous"),
-    ],
+    [({"password": 1}, "password"), ({"password": PASSWORD, "expire_previous": "y"}, "expire_previous")],
 )
-async def test_each_wrong_field_is_refused_by_name(
-    api: FakeApi, body: dict[str, Any], named: str
-) -> None:
+async def test_each_wrong_field_is_refused_by_name(api: FakeApi, body: dict[str, Any], named: str) -> None:
     answer = await api.local.post("/v1/webhooks/rotate-secret", json=body)
     assert code(answer) == (422, "VALIDATION_ERROR")
     assert wrong_fields(answer) == [named]

@@ -34,9 +34,7 @@ def test_a_key_that_ends_within_a_day_is_not_made(momo: Momo) -> None:
     assert "whole days" in ran.err
 
 
-def test_the_key_goes_to_its_file_and_not_to_the_output(
-    api: FakeApi, momo: Momo, tmp_path: Path
-) -> None:
+def test_the_key_goes_to_its_file_and_not_to_the_output(api: FakeApi, momo: Momo, tmp_path: Path) -> None:
     api.on("POST", wire.Path.KEYS, MADE)
     file = tmp_path / "till.key"
     for form in ("--json", "-o=table"):
@@ -54,9 +52,7 @@ def test_no_key_is_made_that_could_not_be_kept(api: FakeApi, momo: Momo, tmp_pat
     assert (file.read_text(), api.asked) == ("mine", [])
 
 
-def test_the_file_of_a_key_that_was_refused_is_removed(
-    api: FakeApi, momo: Momo, tmp_path: Path
-) -> None:
+def test_the_file_of_a_key_that_was_refused_is_removed(api: FakeApi, momo: Momo, tmp_path: Path) -> None:
     api.on("POST", wire.Path.KEYS, refusal(503, "UNAVAILABLE"))
     file = tmp_path / "till.key"
     assert momo("keys", "create", "--name", "till", "--key-file", str(file)).code == 7
@@ -65,15 +61,9 @@ def test_the_file_of_a_key_that_was_refused_is_removed(
 
 @pytest.mark.parametrize(
     ("ends", "told"),
-    [
-        ("2027-02-19T17:04:00.000Z", "19 Feb 2027 17:04"),
-        ("2026-11-22T17:04:00.000Z", "22 Nov 17:04"),
-        (None, "never"),
-    ],
+    [("2027-02-19T17:04:00.000Z", "19 Feb 2027 17:04"), ("2026-11-22T17:04:00.000Z", "22 Nov 17:04"), (None, "never")],
 )
-def test_when_a_key_ends_is_told_in_the_shops_time(
-    ends: str | None, told: str, api: FakeApi, momo: Momo
-) -> None:
+def test_when_a_key_ends_is_told_in_the_shops_time(ends: str | None, told: str, api: FakeApi, momo: Momo) -> None:
     api.on("GET", KEY, ok({**samples.KEY, "expires_at": ends}))
     ran = momo("keys", "show", samples.KEY["id"], "-o", "table", "--utc")
     assert f"  ends       {told}\n" in ran.out
@@ -91,9 +81,7 @@ def test_a_key_says_when_and_from_where_it_was_last_used(api: FakeApi, momo: Mom
     assert momo("keys", "list", "--fields", "last_used_from").out == "102.176.10.7\n"
 
 
-def test_a_key_with_every_scope_that_a_person_can_give_is_told_in_two_words(
-    api: FakeApi, momo: Momo
-) -> None:
+def test_a_key_with_every_scope_that_a_person_can_give_is_told_in_two_words(api: FakeApi, momo: Momo) -> None:
     scopes = [each for each in wire.Scope if each not in {"keys:manage", "branch"}]
     api.on("GET", wire.Path.KEYS, ok([{**samples.KEY, "scopes": scopes}]))
     assert "all permissions" in momo("keys", "list", "-o", "table", COLUMNS="140").out

@@ -71,25 +71,13 @@ def test_an_upright_phone_has_the_sheet_without_the_counts(api: FakeApi, momo: M
     report(api)
     shown = momo("today", "-o", "table", COLUMNS="40").out.splitlines()
     assert max(map(len, shown)) <= 40
-    assert shown[-2:] == [
-        "MTN 024 412 4567                3,030.50",
-        "Telecel no number                 314.00",
-    ]
+    assert shown[-2:] == ["MTN 024 412 4567                3,030.50", "Telecel no number                 314.00"]
 
 
-def test_what_does_not_tie_out_is_said_with_the_line_and_what_to_type(
-    api: FakeApi, momo: Momo
-) -> None:
+def test_what_does_not_tie_out_is_said_with_the_line_and_what_to_type(api: FakeApi, momo: Momo) -> None:
     sheet = samples.REPORT["sheets"][0]
-    first = {
-        **sheet["lines"][0],
-        "wallet": {**WRONG, "says": "3037.50", "difference": "-7.00", "untold_in": "7.00"},
-    }
-    told = {
-        **sheet,
-        "lines": [first],
-        "all": {**sheet["all"], "wallet": WRONG | {"difference": "-7.00"}},
-    }
+    first = {**sheet["lines"][0], "wallet": {**WRONG, "says": "3037.50", "difference": "-7.00", "untold_in": "7.00"}}
+    told = {**sheet, "lines": [first], "all": {**sheet["all"], "wallet": WRONG | {"difference": "-7.00"}}}
     report(api, {**samples.REPORT, "sheets": [told]})
     ran = momo("today", "-o", "table", COLUMNS="80")
     assert "wallet says 3,351.50 ✗ (-7.00 GHS)" in ran.out
@@ -97,9 +85,7 @@ def test_what_does_not_tie_out_is_said_with_the_line_and_what_to_type(
         "! MTN 024 412 4567: GHS 7.00 less in the payments than in the wallet; "
         "GHS 7.00 came in without a message." in ran.err
     )
-    assert ran.err.endswith(
-        "next:  momo review list\n       momo tx list --unsettled\n       momo lines\n"
-    )
+    assert ran.err.endswith("next:  momo review list\n       momo tx list --unsettled\n       momo lines\n")
 
 
 def test_the_held_payments_that_explain_a_difference_are_named(api: FakeApi, momo: Momo) -> None:
@@ -174,15 +160,11 @@ def test_what_matched_no_order_is_looked_for_where_it_is(api: FakeApi, momo: Mom
     assert len(api.asked) == asked + 1
 
 
-def test_what_matched_no_order_of_the_sandbox_is_looked_for_in_the_sandbox(
-    api: FakeApi, momo: Momo
-) -> None:
+def test_what_matched_no_order_of_the_sandbox_is_looked_for_in_the_sandbox(api: FakeApi, momo: Momo) -> None:
     report(api, {**samples.REPORT, "test": True})
     waits = momo("today", "--sandbox", "-o", "table").err
     assert api.asked[-1].query["mode"] == "test"
-    assert waits.endswith(
-        "next:  momo review list --sandbox\n       momo tx list --unsettled --sandbox\n"
-    )
+    assert waits.endswith("next:  momo review list --sandbox\n       momo tx list --unsettled --sandbox\n")
 
 
 def test_a_day_that_all_matched_names_no_list(api: FakeApi, momo: Momo) -> None:
@@ -195,11 +177,7 @@ def test_a_day_that_all_matched_names_no_list(api: FakeApi, momo: Momo) -> None:
 def test_a_day_without_money_is_no_failure(api: FakeApi, momo: Momo) -> None:
     report(api, {**samples.REPORT, "sheets": []})
     ran = momo("today")
-    assert (ran.code, ran.out, ran.err) == (
-        0,
-        "",
-        "Nothing came in: Fri 20 Nov · Ama Provisions.\n",
-    )
+    assert (ran.code, ran.out, ran.err) == (0, "", "Nothing came in: Fri 20 Nov · Ama Provisions.\n")
 
 
 def test_yesterday_is_the_day_before_in_the_shops_zone(api: FakeApi, momo: Momo) -> None:
@@ -221,22 +199,14 @@ def test_yesterday_is_the_day_before_in_the_shops_zone(api: FakeApi, momo: Momo)
         ("data", "export", "payments", "--from", "2026-11-03", "--to", "2026-11-02"),
     ],
 )
-def test_a_time_that_ends_before_it_begins_is_a_usage_error(
-    command: tuple[str, ...], api: FakeApi, momo: Momo
-) -> None:
+def test_a_time_that_ends_before_it_begins_is_a_usage_error(command: tuple[str, ...], api: FakeApi, momo: Momo) -> None:
     ran = momo(*command)
     assert (ran.code, ran.out, api.asked) == (2, "", [])
     assert "is not after --from" in ran.err
 
 
 def test_rows_by_payer_are_a_table_and_say_how_many_are_left_out(api: FakeApi, momo: Momo) -> None:
-    row = {
-        "payer_phone": None,
-        "payer_name": "=KOFI",
-        "currency": "GHS",
-        "count": 2,
-        "amount": "5.00",
-    }
+    row = {"payer_phone": None, "payer_name": "=KOFI", "currency": "GHS", "count": 2, "amount": "5.00"}
     report(api, {**samples.REPORT, "rows": [row]}, meta={"total": 7})
     ran = momo("report", "--yesterday", "--by", "payer", "--format", "csv")
     assert ran.out == "payer_name,payer_phone,currency,count,amount\r\n'=KOFI,,GHS,2,5.00\r\n"
@@ -244,9 +214,7 @@ def test_rows_by_payer_are_a_table_and_say_how_many_are_left_out(api: FakeApi, m
     assert "the first 1 of 7" in shown.out
 
 
-def test_the_page_of_a_report_is_whole_and_escapes_what_strangers_wrote(
-    api: FakeApi, momo: Momo
-) -> None:
+def test_the_page_of_a_report_is_whole_and_escapes_what_strangers_wrote(api: FakeApi, momo: Momo) -> None:
     report(api, {**samples.REPORT, "shop": {"name": "<b>Ama</b>", "timezone": "Africa/Accra"}})
     page = momo("report", "--yesterday", "--format", "html").out
     assert page.startswith("<!doctype html>")
@@ -254,9 +222,7 @@ def test_the_page_of_a_report_is_whole_and_escapes_what_strangers_wrote(
     assert "3,344.50 ✓" in page
 
 
-def test_a_report_is_mailed_as_plain_text_and_says_nothing_when_quiet(
-    api: FakeApi, momo: Momo
-) -> None:
+def test_a_report_is_mailed_as_plain_text_and_says_nothing_when_quiet(api: FakeApi, momo: Momo) -> None:
     report(api)
     api.on("POST", wire.Path.LOCAL_REPORT_MAIL, ok({"queued": ["email"]}))
     ran = momo("report", "--yesterday", "--mail", "ama@shop.example", "--quiet")
@@ -308,9 +274,7 @@ def test_an_export_goes_on_where_each_page_ended(api: FakeApi, momo: Momo) -> No
     assert ran.out.count("\r\n") == 6
 
 
-def test_ten_thousand_rows_are_never_held_at_once(
-    api: FakeApi, momo: Momo, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_ten_thousand_rows_are_never_held_at_once(api: FakeApi, momo: Momo, monkeypatch: pytest.MonkeyPatch) -> None:
     """Before a page is asked for, every row of those before it is written already."""
     sink = io.BytesIO()
     written: list[int] = []
@@ -330,9 +294,7 @@ def test_ten_thousand_rows_are_never_held_at_once(
     assert sink.getvalue().count(b"\r\n") == 10_001
 
 
-def test_a_file_is_private_whole_and_never_replaced_by_accident(
-    api: FakeApi, momo: Momo, tmp_path: Path
-) -> None:
+def test_a_file_is_private_whole_and_never_replaced_by_accident(api: FakeApi, momo: Momo, tmp_path: Path) -> None:
     file = tmp_path / "payments.csv"
     api.on("GET", PAYMENTS, *pages(1))
     assert momo("data", "export", "payments", "-O", str(file), "--bom").code == 0
@@ -341,12 +303,7 @@ def test_a_file_is_private_whole_and_never_replaced_by_accident(
     ran = momo("data", "export", "payments", "-O", str(file))
     assert ran.code == 2
     assert "--force replaces it" in ran.err
-    assert (
-        momo("data", "export", "payments", "-O", str(file), "--force", "--json").json["data"][
-            "rows"
-        ]
-        == 1
-    )
+    assert momo("data", "export", "payments", "-O", str(file), "--force", "--json").json["data"]["rows"] == 1
     api.on("GET", PAYMENTS, pages(2)[0], refusal(503, "UNAVAILABLE"))
     before = file.read_bytes()
     assert momo("data", "export", "payments", "-O", str(file), "--force").code == 7
@@ -388,9 +345,7 @@ def test_only_messages_have_a_text_to_show(api: FakeApi, momo: Momo) -> None:
     assert api.asked[-1].query["show_body"] == "1"
 
 
-def test_a_csv_file_says_how_its_line_ends_become_plain(
-    api: FakeApi, momo: Momo, tmp_path: Path
-) -> None:
+def test_a_csv_file_says_how_its_line_ends_become_plain(api: FakeApi, momo: Momo, tmp_path: Path) -> None:
     api.on("GET", PAYMENTS, ok([], meta={"next": None}))
     file = tmp_path / "my payments.csv"
     said = momo("data", "export", "payments", "--format", "csv", "-O", str(file)).err
@@ -405,12 +360,7 @@ def test_a_csv_file_says_how_its_line_ends_become_plain(
 
 @pytest.mark.parametrize(("free_mb", "code"), [(99, 2), (100, 0)])
 def test_a_file_on_the_tight_disk_of_the_shop_is_refused(
-    free_mb: int,
-    code: int,
-    api: FakeApi,
-    momo: Momo,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    free_mb: int, code: int, api: FakeApi, momo: Momo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     api.on("GET", "/local/v1/export/payments", ok([], meta={"next": None}))
     room = SimpleNamespace(f_bavail=free_mb, f_frsize=1_000_000)

@@ -69,16 +69,11 @@ def test_it_names_what_differs_and_what_to_type(file: Path, api: FakeApi, momo: 
     assert lines[4].endswith(f"800.00  momo tx show {samples.REF}")
     assert next(call.body for call in api.asked if call.method == "POST") == {
         "line": "+233244124567",
-        "entries": [
-            {"id": "93214500001", "amount_minor": 2500},
-            {"id": "93214500002", "amount_minor": 950},
-        ],
+        "entries": [{"id": "93214500001", "amount_minor": 2500}, {"id": "93214500002", "amount_minor": 950}],
     }
 
 
-def test_the_same_file_says_the_same_and_a_dry_run_notes_nothing(
-    file: Path, api: FakeApi, momo: Momo
-) -> None:
+def test_the_same_file_says_the_same_and_a_dry_run_notes_nothing(file: Path, api: FakeApi, momo: Momo) -> None:
     first = momo("data", "statement", str(file), "--json")
     assert first.json["data"]["noted"]
     assert first.json["data"]["left_the_wallet"] == 1
@@ -96,9 +91,7 @@ def test_where_nothing_differs_it_is_0(file: Path, api: FakeApi, momo: Momo) -> 
     assert ran.err == "1 of 1 payments on the statement agree. Nothing differs.\n"
 
 
-def test_a_table_that_nobody_knows_says_which_columns_it_has(
-    tmp_path: Path, api: FakeApi, momo: Momo
-) -> None:
+def test_a_table_that_nobody_knows_says_which_columns_it_has(tmp_path: Path, api: FakeApi, momo: Momo) -> None:
     path = tmp_path / "other.csv"
     path.write_text("Ref,Value\nAB1234,5.00\n")
     ran = momo("data", "statement", str(path))
@@ -112,12 +105,9 @@ def test_a_table_that_nobody_knows_says_which_columns_it_has(
 
 
 @pytest.mark.parametrize(
-    ("more", "told"),
-    [(1, "1 line could not be read: 5."), (2, "2 lines could not be read: 5, 6.")],
+    ("more", "told"), [(1, "1 line could not be read: 5."), (2, "2 lines could not be read: 5, 6.")]
 )
-def test_lines_that_cannot_be_read_are_counted_and_named(
-    more: int, told: str, file: Path, momo: Momo
-) -> None:
+def test_lines_that_cannot_be_read_are_counted_and_named(more: int, told: str, file: Path, momo: Momo) -> None:
     file.write_text(FILE + "?,2026-11-20 11:00:00,x,,\n" * more)
     ran = momo("data", "statement", str(file), "-o", "table")
     assert (ran.code, told in ran.err) == (6, True)
@@ -149,9 +139,7 @@ def test_the_balance_after_the_last_row_is_a_proof_when_asked_for(
 
 
 @pytest.mark.parametrize("how", ["no line", "dry", "no balance"])
-def test_a_proof_needs_a_number_and_a_certain_balance(
-    file: Path, api: FakeApi, momo: Momo, how: str
-) -> None:
+def test_a_proof_needs_a_number_and_a_certain_balance(file: Path, api: FakeApi, momo: Momo, how: str) -> None:
     if how == "no balance":
         file.write_text(FILE.replace("131.50", ""))
     line = () if how == "no line" else ("--line", "0244124567")
@@ -162,12 +150,7 @@ def test_a_proof_needs_a_number_and_a_certain_balance(
 
 @pytest.mark.parametrize(("answer_typed", "proves"), [(b"y\n", True), (b"\n", False)])
 def test_a_person_at_a_terminal_is_offered_the_proof(
-    file: Path,
-    api: FakeApi,
-    momo: Momo,
-    monkeypatch: pytest.MonkeyPatch,
-    answer_typed: bytes,
-    proves: bool,
+    file: Path, api: FakeApi, momo: Momo, monkeypatch: pytest.MonkeyPatch, answer_typed: bytes, proves: bool
 ) -> None:
     api.on("GET", wire.Path.PAYMENT_METHODS, ok([samples.METHOD_ROW]))
     api.on("POST", WALLET, ok(samples.WALLET))

@@ -81,9 +81,7 @@ def test_words_and_flags_need_no_daemon(line: str, offered: list[str], shop: Sho
         ("momo review show ", [samples.REVIEW["id"]]),
     ],
 )
-def test_what_the_shop_has_is_asked_of_the_daemon(
-    line: str, offered: list[str], shop: Shop
-) -> None:
+def test_what_the_shop_has_is_asked_of_the_daemon(line: str, offered: list[str], shop: Shop) -> None:
     assert names(line, shop) == offered
 
 
@@ -91,9 +89,7 @@ def test_meanings_stand_beside_the_values(stocked: FakeApi, shop: Shop) -> None:
     assert completions("momo tx show 7", shop.environ) == ["7KQ2MX\tSUCCESS 1012.50 Kofi Ɔsei"]
 
 
-def test_bash_gets_only_what_follows_the_colon_and_it_is_quoted(
-    stocked: FakeApi, shop: Shop
-) -> None:
+def test_bash_gets_only_what_follows_the_colon_and_it_is_quoted(stocked: FakeApi, shop: Shop) -> None:
     assert completions("momo lines ignore zte-front:", shop.environ, bash=True) == ["0"]
     stocked.on("GET", wire.Path.LOCAL_MODEMS, ok([{**samples.MODEM, "name": "till 2"}]))
     assert completions("momo phones test ", shop.environ, bash=True) == ["'till 2'"]
@@ -106,9 +102,7 @@ def test_daemon_that_answers_nonsense_makes_no_noise(says: Says, api: FakeApi, m
     assert (ran.out, ran.err) == ("", "")
 
 
-def test_daemon_that_is_down_makes_no_noise_and_is_not_waited_for(
-    momo: Momo, naps: list[float]
-) -> None:
+def test_daemon_that_is_down_makes_no_noise_and_is_not_waited_for(momo: Momo, naps: list[float]) -> None:
     ran = momo(COMPLETE_WORD, "zsh", "momo tx show ")
     assert (ran.code, ran.out, ran.err, naps) == (0, "", "", [])
 
@@ -144,13 +138,8 @@ PROBES = {
 }
 
 
-@pytest.mark.parametrize(
-    "shell",
-    ["bash", *(pytest.param(shell, marks=pytest.mark.slow) for shell in ("zsh", "fish"))],
-)
-def test_the_shell_itself_offers_the_orders(
-    shell: str, stocked: FakeApi, shop: Shop, tmp_path: Path
-) -> None:
+@pytest.mark.parametrize("shell", ["bash", *(pytest.param(shell, marks=pytest.mark.slow) for shell in ("zsh", "fish"))])
+def test_the_shell_itself_offers_the_orders(shell: str, stocked: FakeApi, shop: Shop, tmp_path: Path) -> None:
     program = shutil.which(shell)
     if program is None:
         pytest.skip(f"{shell} is not installed")
@@ -163,11 +152,7 @@ def test_the_shell_itself_offers_the_orders(
     plain = {"bash": ["--norc", "--noprofile"], "zsh": ["-f"], "fish": ["--no-config"]}[shell]
     done = subprocess.run(
         [program, *plain, "-c", PROBES[shell], str(script), "momo tx show "],
-        env={
-            **shop.environ,
-            "HOME": str(tmp_path),
-            "PATH": f"{momo.parent}:{shop.environ['PATH']}",
-        },
+        env={**shop.environ, "HOME": str(tmp_path), "PATH": f"{momo.parent}:{shop.environ['PATH']}"},
         capture_output=True,
         text=True,
         check=False,

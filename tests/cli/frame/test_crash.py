@@ -57,11 +57,7 @@ def test_output_that_cannot_be_written_is_one_line_and_no_defect(
     api.on("GET", Path.LOCAL_EXPORT.format(what="transactions"), ok(many))
     command = [sys.executable, "-m", "momo_cli", *argv]
     with File("/dev/full").open("w") as full:
-        ran = subprocess.run(
-            command, env=shop.environ, stdout=full, stderr=subprocess.PIPE, text=True, check=False
-        )
-    said = (
-        "the output could not be written (No space left on device); what the command changed stays"
-    )
+        ran = subprocess.run(command, env=shop.environ, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    said = "the output could not be written (No space left on device); what the command changed stays"
     assert (ran.returncode, ran.stderr) == (1, f"error: {said}\n")
     assert not (shop.home / "state" / "crash").exists()

@@ -35,9 +35,7 @@ def held(shop: Shop, name: str) -> int:
     return descriptor
 
 
-def test_second_replay_at_the_same_time_is_10_and_names_the_first(
-    api: FakeApi, shop: Shop, momo: Momo
-) -> None:
+def test_second_replay_at_the_same_time_is_10_and_names_the_first(api: FakeApi, shop: Shop, momo: Momo) -> None:
     api.on("POST", wire.Path.REPLAY, Says(samples.REPLAYED))
     first = held(shop, f"replay-{samples.ENDPOINT['id']}")
     ran = momo(*REPLAY, "--json")
@@ -76,9 +74,7 @@ def test_bulk_commands_lock_and_looking_does_not(words: str, name: str) -> None:
     assert lock_name(command, split) == name
 
 
-def test_watcher_hears_of_the_start_and_of_the_end(
-    watcher: Watcher, api: FakeApi, momo: Momo
-) -> None:
+def test_watcher_hears_of_the_start_and_of_the_end(watcher: Watcher, api: FakeApi, momo: Momo) -> None:
     api.on("GET", wire.Path.LINES, ok(samples.LINES))
     assert momo("lines", "--ping", watcher.url, "--json").code == 0
     assert watcher.asked == ["/uuid/start", "/uuid"]
@@ -105,12 +101,7 @@ def test_the_document_has_six_recipes_at_least() -> None:
 
 @pytest.mark.parametrize("recipe", recipes())
 def test_recipe_is_a_command_line_that_momo_takes(
-    recipe: str,
-    api: FakeApi,
-    momo: Momo,
-    watcher: Watcher,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    recipe: str, api: FakeApi, momo: Momo, watcher: Watcher, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """In this process: each `momo` of the line is read; a wrong flag would be exit 2."""
     says_nothing = ["/bin/sh", "-c", "exit 1"]

@@ -39,11 +39,7 @@ from tests.fakes.fake_api import FakeApi, ok
         (["init", "12", "--wait", "5m"], Flags(), ["init", "12", "--wait=5m"]),
         (["init", "--wait", "12"], Flags(), ["init", "--wait=10m", "12"]),
         (["-o", "json", "phones", "list", "--wait"], Flags(output=Output.JSON), None),
-        (
-            ["users", "password", "--password-stdin"],
-            Flags(),
-            ["users", "password", "--password-file=-"],
-        ),
+        (["users", "password", "--password-stdin"], Flags(), ["users", "password", "--password-file=-"]),
         (["daemon", "start", "--wait", "5s"], Flags(), ["daemon", "start", "--wait", "5s"]),
     ],
 )
@@ -76,10 +72,7 @@ def test_flag_wins_over_environment() -> None:
         (("init",), "AMOUNT is missing"),
         (("lines", "add"), "NUMBER and --name are missing"),
         (("init", "12", "--phone"), "--phone needs a value"),
-        (
-            ("init", "12", "--phone", "--name", "x"),
-            "--phone needs a value, but --name is a flag",
-        ),
+        (("init", "12", "--phone", "--name", "x"), "--phone needs a value, but --name is a flag"),
         (("lines", "--fields", "--utc"), "--fields needs a value"),
         (("init", "12", "13", "14"), "unexpected '14': momo init takes AMOUNT PHONE"),
         (("status", "extra"), "unexpected 'extra': momo status takes flags only"),
@@ -88,20 +81,14 @@ def test_flag_wins_over_environment() -> None:
         (("init", "12", "--fone", "1"), "momo init has no flag --fone; did you mean --phone?"),
         (("tx", "list", "--all=yes"), "--all takes no value"),
         (("tx", "list", "--page", "x"), "--page: 'x' is not a whole number of at least 1"),
-        (
-            ("tx", "list", "--per-page", "101"),
-            "--per-page: 101 is not a whole number from 1 to 100",
-        ),
+        (("tx", "list", "--per-page", "101"), "--per-page: 101 is not a whole number from 1 to 100"),
         (("tx", "list", "--status", "paid", "--status", "short"), "--status is given twice"),
         (("reconcile", "A", "B", "--amount", "1", "--amount", "2"), "--amount is given twice"),
         (("tx", "list", "--all", "--page", "2"), "--all writes every page; leave out --page"),
         (("tx", "watch", "--get", "id"), "--get reads a value of one document"),
         (("list",), "'list' needs a word before it: tx, review"),
         (("init", "12,50", "--phone", "0244124567"), "did you mean 12.50?"),
-        (
-            ("init", "-1", "--phone", "0244124567"),
-            "there is no flag -1; put -- before a value that begins with -",
-        ),
+        (("init", "-1", "--phone", "0244124567"), "there is no flag -1; put -- before a value that begins with -"),
         (("init", "12.505", "--phone", "0244124567"), "AMOUNT: '12.505' is not an amount"),
         (("init", "12", "--phone", "1", "--meta", "[]"), "--meta must be a JSON object"),
         (("init", "12", "--phone", "1", "--meta", "@/nonexistent"), "--meta: /nonexistent: "),
@@ -109,10 +96,7 @@ def test_flag_wins_over_environment() -> None:
         (("tx", "list", "--per-page", "0"), "--per-page"),
         (("tx", "list", "--from", "soon"), "--from: 'soon' is not a time"),
         (("tx", "show"), "give one of REF, CODE and --client-ref"),
-        (
-            ("tx", "wait", "X", "--for", "money"),
-            "--for: 'money' is not one of paid, final, expired",
-        ),
+        (("tx", "wait", "X", "--for", "money"), "--for: 'money' is not one of paid, final, expired"),
         (("lines", "ignore", "zte"), "DEVICE:SLOT: 'zte' is not DEVICE:SLOT"),
         (("messages", "list", "--state", "odd"), "--state: 'odd' is not one of payment"),
         (("deliveries", "list", "--status", "odd"), "--status: 'odd' is not one of pending"),
@@ -122,9 +106,7 @@ def test_flag_wins_over_environment() -> None:
         (("help", "nonsense"), "there is no topic or command 'nonsense'"),
     ],
 )
-def test_wrong_words_are_exit_2_with_a_sentence(
-    argv: tuple[str, ...], said: str, momo: Momo
-) -> None:
+def test_wrong_words_are_exit_2_with_a_sentence(argv: tuple[str, ...], said: str, momo: Momo) -> None:
     ran = momo(*argv)
     assert ran.code == 2
     assert ran.out == ""
@@ -141,11 +123,7 @@ def test_wrong_words_with_json_are_one_document(momo: Momo) -> None:
     ran = momo("--json", "lines", "--nonsense")
     assert ran.json == {
         "success": False,
-        "error": {
-            "code": "USAGE",
-            "message": "momo lines has no flag --nonsense",
-            "next": ["momo lines --help"],
-        },
+        "error": {"code": "USAGE", "message": "momo lines has no flag --nonsense", "next": ["momo lines --help"]},
         "exit_code": 2,
     }
 
@@ -160,9 +138,7 @@ def test_wrong_words_with_json_are_one_document(momo: Momo) -> None:
         (("keys", "rm"), ("keys", "revoke")),
     ],
 )
-def test_short_words_stand_for_long_ones(
-    short: tuple[str, ...], full: tuple[str, ...], momo: Momo
-) -> None:
+def test_short_words_stand_for_long_ones(short: tuple[str, ...], full: tuple[str, ...], momo: Momo) -> None:
     said = momo(*short, "--help").out
     assert said.partition("\n")[2] == momo(*full, "--help").out.partition("\n")[2]
     assert said.startswith("Usage: momo ")
@@ -208,20 +184,14 @@ def test_what_is_nearly_a_command_is_asked_about(momo: Momo) -> None:
     assert momo("reconcil", "--json").json["error"]["next"] == ["momo reconcile", "momo --help"]
 
 
-def test_a_switch_may_be_given_twice_and_so_may_what_takes_several(
-    api: FakeApi, momo: Momo
-) -> None:
+def test_a_switch_may_be_given_twice_and_so_may_what_takes_several(api: FakeApi, momo: Momo) -> None:
     api.on("GET", Path.TRANSACTIONS, ok([], pagination=samples.PAGE))
     assert momo("tx", "list", "--all", "--all", "-q", "-q").code == 0
-    assert momo("tx", "watch", "--status", "paid", "--status", "odd").err.startswith(
-        "error: --status: 'odd'"
-    )
+    assert momo("tx", "watch", "--status", "paid", "--status", "odd").err.startswith("error: --status: 'odd'")
 
 
 @pytest.mark.parametrize("argv", [(), ("data",), ("simulate",)])
-def test_a_group_alone_is_help_for_people_and_a_refusal_for_programs(
-    argv: tuple[str, ...], momo: Momo
-) -> None:
+def test_a_group_alone_is_help_for_people_and_a_refusal_for_programs(argv: tuple[str, ...], momo: Momo) -> None:
     assert momo(*argv).out.startswith("Usage: momo")
     assert momo(*argv).code == 2
     ran = momo(*argv, "--json", "-q")

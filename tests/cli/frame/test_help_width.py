@@ -22,9 +22,7 @@ def test_no_line_of_the_help_is_wider_but_what_is_to_be_copied(name: str, momo: 
     assert not [line for line in wide if len(line.split()) > 1]
 
 
-def test_a_wide_terminal_has_flags_and_what_they_do_side_by_side(
-    momo: Momo, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_wide_terminal_has_flags_and_what_they_do_side_by_side(momo: Momo, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     assert "  --phone NUMBER                  Only this payer's number." in (
         momo("tx", "list", "--help").out.splitlines()

@@ -35,16 +35,11 @@ def test_commands_and_nothing_else_get_the_profile(said: str, told: str) -> None
 
 
 def test_a_profile_means_nothing_where_momo_home_names_the_shop() -> None:
-    assert (
-        with_shop_flags("momo lines", Flags(profile="two"), RUNNABLE, self_contained=True)
-        == "momo lines"
-    )
+    assert with_shop_flags("momo lines", Flags(profile="two"), RUNNABLE, self_contained=True) == "momo lines"
 
 
 def test_a_socket_is_quoted_and_the_hint_still_parses() -> None:
-    told = with_shop_flags(
-        "momo tx list", Flags(socket="/a b/c.sock"), RUNNABLE, self_contained=True
-    )
+    told = with_shop_flags("momo tx list", Flags(socket="/a b/c.sock"), RUNNABLE, self_contained=True)
     assert told == "momo --socket '/a b/c.sock' tx list"
     assert parses(told)
 
@@ -57,9 +52,7 @@ def test_an_error_names_the_socket_in_every_form(tmp_path: File, momo: Momo) -> 
     assert f"  next:  {expected}\n" in ran.err
 
 
-def test_hints_of_an_answer_and_of_its_lines_name_the_socket(
-    shop: Shop, api: FakeApi, momo: Momo
-) -> None:
+def test_hints_of_an_answer_and_of_its_lines_name_the_socket(shop: Shop, api: FakeApi, momo: Momo) -> None:
     api.on("GET", Path.TRANSACTION.format(reference=samples.REF), samples.one("PENDING"))
     ran = momo("tx", "show", samples.REF, "-o", "table", "--socket", str(shop.socket))
     assert f"next:  momo --socket {shop.socket} tx wait {samples.REF}" in ran.err
@@ -71,9 +64,7 @@ def test_hints_of_an_answer_and_of_its_lines_name_the_socket(
     assert f"momo --socket {shop.socket} review list" in shown.err
 
 
-def test_what_the_daemon_says_to_type_names_the_socket_too(
-    shop: Shop, api: FakeApi, momo: Momo
-) -> None:
+def test_what_the_daemon_says_to_type_names_the_socket_too(shop: Shop, api: FakeApi, momo: Momo) -> None:
     answer = refusal(409, "LINES_NOT_READY")
     assert isinstance(answer.body, dict)
     answer.body["error"]["next"] = ["momo lines"]
@@ -102,9 +93,7 @@ def test_a_run_with_a_profile_names_it(tmp_path: File) -> None:
         (("endpoints", "rules", "rm"), "endpoints rules remove"),
     ],
 )
-def test_a_short_word_is_helped_under_its_own_name(
-    words: tuple[str, ...], meant: str, momo: Momo
-) -> None:
+def test_a_short_word_is_helped_under_its_own_name(words: tuple[str, ...], meant: str, momo: Momo) -> None:
     ran = momo(*words)
     assert (ran.code, f"next:  momo {meant} --help" in ran.err) == (2, True)
 

@@ -58,10 +58,6 @@ def test_mandoc_finds_no_error(tmp_path: Path) -> None:
         (tmp_path / name).write_text(text, encoding="utf-8")
     files = sorted(map(str, tmp_path.iterdir()))
     done = subprocess.run(
-        [program, "-T", "lint", "-W", "error", *files],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=60,
+        [program, "-T", "lint", "-W", "error", *files], capture_output=True, text=True, check=False, timeout=60
     )
     assert (done.returncode, done.stdout) == (0, "")

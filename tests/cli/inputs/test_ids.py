@@ -15,12 +15,7 @@ from tests.fakes.fake_api import FakeApi, ok, refusal
 from tests.fakes.real_shop import RealShop
 
 AMA = {**samples.METHOD_ROW, "phone_number": "+233244124567", "account_name": "Ama Mensah"}
-ESI = {
-    **AMA,
-    "id": "6f1c9999-3a55-4a83-9d0c-0b6f8f0f3f11",
-    "phone_number": "+233200000011",
-    "account_name": "Esi",
-}
+ESI = {**AMA, "id": "6f1c9999-3a55-4a83-9d0c-0b6f8f0f3f11", "phone_number": "+233200000011", "account_name": "Esi"}
 
 
 @each(
@@ -49,9 +44,7 @@ def test_what_every_reference_begins_with_tells_nothing(typed: str) -> None:
     assert not matches_part(typed, samples.REF)
 
 
-@pytest.mark.parametrize(
-    "typed", ["0244124567", "024 412 4567", "+233244124567", "Ama Mensah", "ama mensah", "6f1c0"]
-)
+@pytest.mark.parametrize("typed", ["0244124567", "024 412 4567", "+233244124567", "Ama Mensah", "ama mensah", "6f1c0"])
 def test_a_number_is_known_by_itself_its_name_or_its_id(typed: str) -> None:
     assert find_match(typed, [AMA, ESI], METHODS) is AMA
 
@@ -83,7 +76,7 @@ def test_a_name_wins_over_the_beginning_of_an_id() -> None:
         (("lines", "update", "--sim", "none"), ("PATCH", f"/v1/payment-methods/{samples.METHOD}")),
         (("claim", "--yes"), ("POST", f"/v1/payment-methods/{samples.METHOD}/claim-unplaced")),
     ],
-)  # fmt: skip
+)
 @each("typed", ["0244124567", samples.METHOD])
 def test_a_number_stands_for_its_id(
     argv: tuple[str, ...], call: tuple[str, str], typed: str, api: FakeApi, momo: Momo
@@ -111,9 +104,7 @@ def test_a_number_that_there_is_not_is_3(api: FakeApi, momo: Momo) -> None:
 
 
 @pytest.mark.parametrize("typed", ["svc_trx_0123", "svc_…cdef", "svc_~cdef", "SVC_TRX_0123...EF"])
-def test_an_order_is_known_by_the_ends_of_its_reference(
-    typed: str, api: FakeApi, momo: Momo
-) -> None:
+def test_an_order_is_known_by_the_ends_of_its_reference(typed: str, api: FakeApi, momo: Momo) -> None:
     api.on("GET", Path.TRANSACTIONS, ok([samples.PAID], pagination=samples.PAGE))
     api.on("GET", Path.TRANSACTION.format(reference=samples.REF), samples.one("SUCCESS"))
     assert momo("tx", "show", typed, "--get", "data.reference").out == f"{samples.REF}\n"
@@ -142,47 +133,20 @@ def cut(whole: str) -> str:
 
 
 REVIEW, LETTER, DELIVERY, KEY, PAYER = (
-    str(row["id"])
-    for row in (
-        samples.REVIEW,
-        samples.DEAD_LETTER,
-        samples.DELIVERY,
-        samples.KEY,
-        samples.PAYER,
-    )
+    str(row["id"]) for row in (samples.REVIEW, samples.DEAD_LETTER, samples.DELIVERY, samples.KEY, samples.PAYER)
 )
 SHOWN = [
     (Path.REVIEWS, samples.REVIEW, ("review", "show"), ("GET", f"/v1/reviews/{REVIEW}")),
-    (
-        Path.REVIEWS,
-        samples.REVIEW,
-        ("review", "reject", "--notes", "no"),
-        ("POST", f"/v1/reviews/{REVIEW}/reject"),
-    ),
-    (
-        Path.LOCAL_MESSAGES,
-        samples.MESSAGE_ROW,
-        ("messages", "show"),
-        ("GET", f"/local/v1/messages/{samples.MESSAGE}"),
-    ),
-    (
-        Path.DELIVERIES,
-        samples.DELIVERY,
-        ("deliveries", "show"),
-        ("GET", f"/v1/open-collections/deliveries/{DELIVERY}"),
-    ),
+    (Path.REVIEWS, samples.REVIEW, ("review", "reject", "--notes", "no"), ("POST", f"/v1/reviews/{REVIEW}/reject")),
+    (Path.LOCAL_MESSAGES, samples.MESSAGE_ROW, ("messages", "show"), ("GET", f"/local/v1/messages/{samples.MESSAGE}")),
+    (Path.DELIVERIES, samples.DELIVERY, ("deliveries", "show"), ("GET", f"/v1/open-collections/deliveries/{DELIVERY}")),
     (
         Path.DELIVERIES,
         samples.DELIVERY,
         ("deliveries", "redeliver"),
         ("POST", f"/v1/open-collections/deliveries/{DELIVERY}/redeliver"),
     ),
-    (
-        Path.DEAD_LETTERS,
-        samples.DEAD_LETTER,
-        ("dead-letters", "show"),
-        ("GET", f"/v1/webhooks/dead-letters/{LETTER}"),
-    ),
+    (Path.DEAD_LETTERS, samples.DEAD_LETTER, ("dead-letters", "show"), ("GET", f"/v1/webhooks/dead-letters/{LETTER}")),
     (
         Path.DEAD_LETTERS,
         samples.DEAD_LETTER,
@@ -191,23 +155,13 @@ SHOWN = [
     ),
     (Path.KEYS, samples.KEY, ("keys", "show"), ("GET", f"/v1/keys/{KEY}")),
     (Path.KEYS, samples.KEY, ("keys", "revoke", "--yes"), ("DELETE", f"/v1/keys/{KEY}")),
-    (
-        Path.APPROVED_PAYERS,
-        samples.PAYER,
-        ("review", "payers", "revoke"),
-        ("DELETE", f"/v1/approved-payers/{PAYER}"),
-    ),
+    (Path.APPROVED_PAYERS, samples.PAYER, ("review", "payers", "revoke"), ("DELETE", f"/v1/approved-payers/{PAYER}")),
 ]
 
 
 @pytest.mark.parametrize(("path", "row", "argv", "call"), SHOWN)
 def test_what_a_table_shows_of_an_id_can_be_typed_back(
-    path: str,
-    row: dict[str, object],
-    argv: tuple[str, ...],
-    call: tuple[str, str],
-    api: FakeApi,
-    momo: Momo,
+    path: str, row: dict[str, object], argv: tuple[str, ...], call: tuple[str, str], api: FakeApi, momo: Momo
 ) -> None:
     api.on("GET", path, ok([row]))
     api.on("GET", call[1], ok(row))
@@ -251,9 +205,7 @@ def test_deliveries_in_the_plural(api: FakeApi, momo: Momo) -> None:
     assert "matches 2 deliveries" in momo("deliveries", "show", DELIVERY[:8]).err
 
 
-def test_a_batch_takes_beginnings_and_leaves_what_means_nothing_to_the_daemon(
-    api: FakeApi, momo: Momo
-) -> None:
+def test_a_batch_takes_beginnings_and_leaves_what_means_nothing_to_the_daemon(api: FakeApi, momo: Momo) -> None:
     api.on("GET", Path.DEAD_LETTERS, ok([samples.DEAD_LETTER]))
     refused = {"id": "nobody", "code": "DEAD_LETTER_NOT_FOUND", "message": "no"}
     api.on("POST", Path.DEAD_LETTERS_REPLAY, ok({"replayed": [LETTER], "failed": [refused]}))
@@ -288,9 +240,7 @@ OTHER_RULE = {**RULE, "id": samples.RULE["id"][:-1] + "0", "name": "", "position
 
 
 @pytest.mark.parametrize("typed", [cut(samples.RULE["id"]), "Rents", "1"])
-def test_a_rule_is_known_by_its_id_its_name_or_its_number(
-    typed: str, api: FakeApi, momo: Momo
-) -> None:
+def test_a_rule_is_known_by_its_id_its_name_or_its_number(typed: str, api: FakeApi, momo: Momo) -> None:
     rules = f"/v1/open-collections/endpoints/{HOOK}/rules"
     api.on("GET", rules, ok([RULE, OTHER_RULE]))
     api.on("PUT", f"{rules}/{RULE['id']}", ok(RULE))
@@ -311,9 +261,7 @@ def test_no_rule_goes_when_two_are_meant_or_none(api: FakeApi, momo: Momo) -> No
     assert {asked.method for asked in api.asked} == {"GET"}
 
 
-def test_a_notice_is_seen_by_a_part_of_its_id_also_when_it_was_seen_before(
-    api: FakeApi, momo: Momo
-) -> None:
+def test_a_notice_is_seen_by_a_part_of_its_id_also_when_it_was_seen_before(api: FakeApi, momo: Momo) -> None:
     notice = samples.NOTICE["id"]
     api.on("GET", Path.LOCAL_NOTICES, ok([samples.NOTICE]))
     api.on("POST", Path.LOCAL_NOTICES_SEEN, ok({"seen": 1}))
@@ -348,9 +296,7 @@ def test_a_script_gets_the_code_of_a_branch_that_is_not_there(api: FakeApi, momo
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_a_shop_that_is_no_hub_has_no_branches(
-    command: list[str], api: FakeApi, momo: Momo
-) -> None:
+def test_a_shop_that_is_no_hub_has_no_branches(command: list[str], api: FakeApi, momo: Momo) -> None:
     api.on("GET", wire.Path.LOCAL_HUB, refusal(409, "NOT_A_HUB"))
     ran = momo(*command, "--branch", "kumasi")
     assert (ran.code, ran.out) == (5, "")

@@ -96,18 +96,14 @@ def deaf(api: FakeApi) -> str:
     why = "the SIM asks for its PIN"
     lines = bare("till")
     [phone] = lines["phones"]
-    phone["sims"][0] |= {
-        "receiving": False, "receiving_reason": why, "line": {"phone_number": "+233244124567"},
-    }  # fmt: skip
+    phone["sims"][0] |= {"receiving": False, "receiving_reason": why, "line": {"phone_number": "+233244124567"}}
     cannot = {"ready": True, "receiving": False, "receiving_reason": why}
     api.on("GET", Path.LINES, ok(lines | cannot))
     return why
 
 
 @pytest.mark.parametrize("form", [["--quiet"], ["--json"], ["-o", "csv"], ["-o", "table"]])
-def test_the_reason_of_a_failure_is_on_stderr_in_every_form(
-    form: list[str], api: FakeApi, momo: Momo
-) -> None:
+def test_the_reason_of_a_failure_is_on_stderr_in_every_form(form: list[str], api: FakeApi, momo: Momo) -> None:
     why = deaf(api)
     ran = momo("lines", "--fail-if-unready", *form)
     assert ran.code == 6
@@ -126,7 +122,7 @@ def test_a_line_that_cannot_receive_is_shown_once_with_the_reason(api: FakeApi, 
 def test_a_modem_that_is_locked_is_not_called_no_phone(api: FakeApi, momo: Momo) -> None:
     api.on("GET", Path.LINES, ok({**bare("x"), "ready": True, "phones": []}))
     trouble = {"id": "modem.pin", "level": "fail", "text": "the SIM asks for its PIN"}
-    locked = {"name": "x", "state": "pin_needed", "troubles": [{**trouble, "fix": "momo lines pin x:0"}]}  # fmt: skip
+    locked = {"name": "x", "state": "pin_needed", "troubles": [{**trouble, "fix": "momo lines pin x:0"}]}
     api.on("GET", Path.LOCAL_MODEMS, ok([locked]))
     err = momo("lines", "-o", "table").err
     assert "A modem is connected, but no SIM can be read yet." in err
@@ -135,10 +131,7 @@ def test_a_modem_that_is_locked_is_not_called_no_phone(api: FakeApi, momo: Momo)
 
 
 SIM = samples.LINES["phones"][0]["sims"][0]
-TOLD = {
-    **samples.LINES,
-    "phones": [{**samples.LINES["phones"][0], "sims": [{**SIM, "unaccounted": None}]}],
-}
+TOLD = {**samples.LINES, "phones": [{**samples.LINES["phones"][0], "sims": [{**SIM, "unaccounted": None}]}]}
 
 
 def test_status_finds_fault_with_it_until_it_is_known(api: FakeApi, momo: Momo) -> None:
@@ -252,9 +245,7 @@ def test_what_is_claimed_is_shown_before_it_is_asked_about(
     assert [asked.method for asked in api.asked] == ["POST", "GET"]
 
 
-def test_done_it_says_that_nothing_was_sent_and_how_to_send_it(
-    claimed: FakeApi, momo: Momo
-) -> None:
+def test_done_it_says_that_nothing_was_sent_and_how_to_send_it(claimed: FakeApi, momo: Momo) -> None:
     sandbox = {**samples.ENDPOINT, "id": samples.MESSAGE, "is_sandbox": True}
     claimed.on("GET", wire.Path.ENDPOINTS, ok([samples.ENDPOINT, sandbox]))
     ran = momo("claim", samples.METHOD, "--yes", "-o", "table")
@@ -262,9 +253,7 @@ def test_done_it_says_that_nothing_was_sent_and_how_to_send_it(
     assert ran.err == f"next:  momo replay --endpoint {ENDPOINT} --from {FROM} --to {TO}\n"
 
 
-def test_an_endpoint_that_there_is_not_is_refused_before_anything_is_claimed(
-    claimed: FakeApi, momo: Momo
-) -> None:
+def test_an_endpoint_that_there_is_not_is_refused_before_anything_is_claimed(claimed: FakeApi, momo: Momo) -> None:
     claimed.on("GET", wire.Path.ENDPOINTS, ok([samples.ENDPOINT]))
     assert momo("claim", samples.METHOD, "--yes", "--replay-to", "nobody").code == 3
     assert [asked.method for asked in claimed.asked] == ["GET"]
@@ -284,10 +273,7 @@ def plugged(api: FakeApi) -> FakeApi:
 
 @pytest.mark.parametrize(
     ("flags", "ignored", "said"),
-    [
-        ((), True, "✓ zte-front:0 is set aside."),
-        (("--undo",), False, "✓ zte-front:0 is for payments again."),
-    ],
+    [((), True, "✓ zte-front:0 is set aside."), (("--undo",), False, "✓ zte-front:0 is for payments again.")],
 )
 def test_a_sim_is_set_aside_and_taken_back(
     flags: tuple[str, ...], ignored: bool, said: str, plugged: FakeApi, momo: Momo
@@ -297,9 +283,7 @@ def test_a_sim_is_set_aside_and_taken_back(
     assert plugged.asked[-1].body == {"ignored": ignored}
 
 
-def test_an_ignored_sim_is_shown_as_such_and_no_number_is_offered_for_it(
-    plugged: FakeApi, momo: Momo
-) -> None:
+def test_an_ignored_sim_is_shown_as_such_and_no_number_is_offered_for_it(plugged: FakeApi, momo: Momo) -> None:
     ignored = {**samples.SIMS[0]["sims"][0], "ignored": True}
     plugged.on("GET", Path.SIMS, ok([{**samples.SIMS[0], "sims": [ignored]}]))
     plugged.on("GET", Path.LOCAL_MODEMS, ok([]))
@@ -337,15 +321,10 @@ def taken(api: FakeApi) -> FakeApi:
     return api
 
 
-def test_sim_with_another_number_is_refused_and_the_hint_moves_it(
-    taken: FakeApi, momo: Momo
-) -> None:
+def test_sim_with_another_number_is_refused_and_the_hint_moves_it(taken: FakeApi, momo: Momo) -> None:
     ran = momo(*ASSIGN, "--json")
     assert ran.code == 5
-    assert (
-        ran.json["error"]["next"][0]
-        == f"momo lines update {samples.METHOD} --sim zte-front:0 --move"
-    )
+    assert ran.json["error"]["next"][0] == f"momo lines update {samples.METHOD} --sim zte-front:0 --move"
     assert [asked.path for asked in taken.asked][1:] == [METHOD_moves]
 
 
@@ -396,23 +375,16 @@ def typed(monkeypatch: pytest.MonkeyPatch) -> Iterator[BinaryIO]:
 
 def test_update_corrects_a_number_and_a_name(api: FakeApi, momo: Momo) -> None:
     api.on("PATCH", METHOD_methods, ok({**samples.METHOD_ROW, "account_name": "Ama B."}))
-    ran = momo(
-        "lines", "update", samples.METHOD, "--phone", "0244124567", "--name", "Ama B.",
-        "-o", "table",
-    )  # fmt: skip
+    ran = momo("lines", "update", samples.METHOD, "--phone", "0244124567", "--name", "Ama B.", "-o", "table")
     assert api.asked[-1].body == {"account_name": "Ama B.", "phone_number": "0244124567"}
     assert ran.out == "✓ Changed 024 412 4567 (Ama B.), on SIM zte-front:0\n"
 
 
-def test_a_number_of_another_network_is_asked_about(
-    api: FakeApi, momo: Momo, typed: BinaryIO
-) -> None:
+def test_a_number_of_another_network_is_asked_about(api: FakeApi, momo: Momo, typed: BinaryIO) -> None:
     api.on("POST", Path.PAYMENT_METHODS, ok(samples.METHOD_ROW))
     typed.write(b"what\nn\n")
     refused = momo(*ADD, "0204100011")
-    assert "020 410 0011 is in the number range of Telecel, not of MTN. Is it right? [y/N]" in (
-        refused.err
-    )
+    assert "020 410 0011 is in the number range of Telecel, not of MTN. Is it right? [y/N]" in (refused.err)
     assert (refused.code, api.asked) == (10, [])
     typed.write(b"y\n")
     assert momo(*ADD, "0204100011").code == 0  # it was ported
@@ -456,12 +428,7 @@ def at_slot(slot: int) -> dict[str, object]:
     ],
 )
 def test_a_new_number_finds_the_only_sim_and_its_network(
-    sims: object,
-    flags: tuple[str, ...],
-    place: object,
-    provider: str,
-    api: FakeApi,
-    momo: Momo,
+    sims: object, flags: tuple[str, ...], place: object, provider: str, api: FakeApi, momo: Momo
 ) -> None:
     api.on("GET", Path.SIMS, ok(sims))
     api.on("POST", Path.PAYMENT_METHODS, ok(samples.METHOD_ROW))
@@ -471,9 +438,7 @@ def test_a_new_number_finds_the_only_sim_and_its_network(
     assert (body.get("sim"), body["provider"]) == (place, provider)
 
 
-def test_two_free_sims_are_asked_about_and_a_script_is_told_the_flag(
-    api: FakeApi, momo: Momo, typed: BinaryIO
-) -> None:
+def test_two_free_sims_are_asked_about_and_a_script_is_told_the_flag(api: FakeApi, momo: Momo, typed: BinaryIO) -> None:
     api.on("GET", Path.SIMS, ok(TWO))
     api.on("POST", Path.PAYMENT_METHODS, ok(samples.METHOD_ROW))
     typed.write(b"zte-front:1\n")

@@ -36,9 +36,7 @@ def test_the_list_says_what_is_wrong_in_a_word(momo: Momo) -> None:
 
 
 @pytest.mark.usefixtures("phones")
-@pytest.mark.parametrize(
-    "wanted", ["zte-front", samples.DEVICE, samples.DEVICE.upper(), samples.MODEM["port"]]
-)
+@pytest.mark.parametrize("wanted", ["zte-front", samples.DEVICE, samples.DEVICE.upper(), samples.MODEM["port"]])
 def test_one_is_found_by_name_id_or_port(wanted: str, momo: Momo) -> None:
     ran = momo("phones", "show", wanted, "-o", "table")
     assert ran.code == 0
@@ -72,9 +70,7 @@ def test_a_port_without_a_phone_is_shown_with_what_to_do(momo: Momo) -> None:
 def test_an_unknown_one_is_3_and_names_those_that_there_are(momo: Momo) -> None:
     ran = momo("phones", "show", "back", "--json")
     assert (ran.code, ran.json["error"]["code"]) == (3, "DEVICE_NOT_FOUND")
-    assert ran.json["error"]["message"] == (
-        "no phone is called 'back'; there are: zte-front, /dev/ttyUSB3"
-    )
+    assert ran.json["error"]["message"] == ("no phone is called 'back'; there are: zte-front, /dev/ttyUSB3")
 
 
 def test_two_of_one_name_are_told_apart_by_their_ids(api: FakeApi, momo: Momo) -> None:
@@ -190,9 +186,7 @@ def manager(tmp_path: Path, shop: Shop, monkeypatch: pytest.MonkeyPatch) -> Mana
     return manager
 
 
-def test_modem_manager_lets_go_for_as_long_as_its_program_runs(
-    manager: Manager, momo: Momo
-) -> None:
+def test_modem_manager_lets_go_for_as_long_as_its_program_runs(manager: Manager, momo: Momo) -> None:
     manager.has("ttyUSB1")
     ran = momo("phones", "release", "/dev/ttyUSB1", "--json", PATH=manager.path)
     data = ran.json["data"]
@@ -223,17 +217,12 @@ def test_a_modem_that_it_does_not_have_is_released_already(manager: Manager, mom
     assert "--inhibit" not in manager.log.read_text()
 
 
-def test_without_modem_manager_there_is_nothing_to_do(
-    manager: Manager, api: FakeApi, momo: Momo
-) -> None:
+def test_without_modem_manager_there_is_nothing_to_do(manager: Manager, api: FakeApi, momo: Momo) -> None:
     api.on("GET", wire.Path.LOCAL_MODEMS, ok([samples.MODEM]))
     ran = momo("phones", "release", "zte-front", "-o", "table", PATH=str(manager.bin))
     assert (ran.code, ran.out.startswith("There is no ModemManager here")) == (0, True)
     ran = momo("phones", "release", "zte-front", "--json", PATH=str(manager.bin))
-    assert (ran.json["data"]["manager"], ran.json["data"]["port"]) == (
-        False,
-        samples.MODEM["port"],
-    )
+    assert (ran.json["data"]["manager"], ran.json["data"]["port"]) == (False, samples.MODEM["port"])
 
 
 def test_what_modem_manager_refuses_is_told(manager: Manager, momo: Momo) -> None:
@@ -297,9 +286,7 @@ def test_the_document_is_the_modem_with_its_sms(momo: Momo) -> None:
     assert momo(*SEND, "--yes", "--fields", "name,sms").out == "zte-front\tsent\n"
 
 
-def test_a_person_sees_the_modem_and_is_asked_first(
-    well: FakeApi, momo: Momo, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_person_sees_the_modem_and_is_asked_first(well: FakeApi, momo: Momo, monkeypatch: pytest.MonkeyPatch) -> None:
     types("n", monkeypatch)
     ran = momo(*SEND, "-o", "table")
     assert (ran.code, ran.out) == (10, "No SMS was sent.\n")
@@ -311,9 +298,7 @@ def test_a_person_sees_the_modem_and_is_asked_first(
     assert (ran.code, ran.out) == (0, "✓ the network took the SMS to 024 412 4567\n")
 
 
-def test_without_a_person_yes_must_be_said_and_nothing_is_asked_of_the_modem(
-    well: FakeApi, momo: Momo
-) -> None:
+def test_without_a_person_yes_must_be_said_and_nothing_is_asked_of_the_modem(well: FakeApi, momo: Momo) -> None:
     ran = momo(*SEND, "--json", "--no-input")
     assert (ran.code, ran.json["error"]["code"]) == (2, "USAGE")
     assert "--yes" in ran.json["error"]["message"]
@@ -335,17 +320,13 @@ def test_what_is_no_number_is_refused_before_anything_else(well: FakeApi, momo: 
         ("expired", "", "✗ the SMS to 024 412 4567 was not sent in time"),
     ],
 )
-def test_what_did_not_surely_go_out_is_a_finding(
-    status: str, why: str, line: str, well: FakeApi, momo: Momo
-) -> None:
+def test_what_did_not_surely_go_out_is_a_finding(status: str, why: str, line: str, well: FakeApi, momo: Momo) -> None:
     well.on("GET", f"{TEXTS}/{samples.SMS['id']}", sms(status, why))
     ran = momo(*SEND, "--yes", "-o", "table")
     assert (ran.code, ran.out.splitlines()[-1]) == (6, line)
 
 
-def test_when_nobody_knows_yet_it_is_8(
-    well: FakeApi, momo: Momo, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_when_nobody_knows_yet_it_is_8(well: FakeApi, momo: Momo, monkeypatch: pytest.MonkeyPatch) -> None:
     well.on("GET", f"{TEXTS}/{samples.SMS['id']}", sms("sending"))
     seconds = iter(range(0, 10_000, 20))
     monkeypatch.setattr("momo_cli.system.monotonic", lambda: float(next(seconds)))

@@ -33,11 +33,7 @@ def practice(api: FakeApi) -> FakeApi:
 
 
 @pytest.mark.parametrize(
-    "argv",
-    [
-        ("lines", "ignore", "simulated-mtn:0"),
-        ("lines", "add", *NUMBER, "--sim", "simulated-mtn:0"),
-    ],
+    "argv", [("lines", "ignore", "simulated-mtn:0"), ("lines", "add", *NUMBER, "--sim", "simulated-mtn:0")]
 )
 def test_a_simulated_phone_is_reached_with_the_flag_and_named_without_it(
     argv: tuple[str, ...], practice: FakeApi, momo: Momo
@@ -49,9 +45,7 @@ def test_a_simulated_phone_is_reached_with_the_flag_and_named_without_it(
     assert "next:  momo phones list --sandbox" in without.err
 
 
-def test_a_refused_sandbox_endpoint_suggests_commands_of_the_sandbox(
-    api: FakeApi, momo: Momo
-) -> None:
+def test_a_refused_sandbox_endpoint_suggests_commands_of_the_sandbox(api: FakeApi, momo: Momo) -> None:
     bare = [{"device_id": samples.DEVICE, "name": "simulated-mtn", "slot_index": 0}]
     api.on("POST", Path.ENDPOINTS, refusal(409, "LINES_NOT_READY", sims_without_number=bare))
     argv = ("endpoints", "add", "https://test.shop.example/hook")
@@ -63,24 +57,18 @@ def test_a_refused_sandbox_endpoint_suggests_commands_of_the_sandbox(
     assert momo(*argv, "--json").json["error"]["next"][2] == "momo lines ignore simulated-mtn:0"
 
 
-def test_a_change_in_the_sandbox_suggests_commands_of_the_sandbox(
-    practice: FakeApi, momo: Momo
-) -> None:
+def test_a_change_in_the_sandbox_suggests_commands_of_the_sandbox(practice: FakeApi, momo: Momo) -> None:
     argv = ("lines", "ignore", "simulated-mtn:0", "--sandbox", "-o", "table")
     assert "next:  momo lines ignore simulated-mtn:0 --undo --sandbox" in momo(*argv).err
 
 
-def test_a_shop_with_simulated_phones_alone_is_told_how_to_list_them(
-    practice: FakeApi, momo: Momo
-) -> None:
+def test_a_shop_with_simulated_phones_alone_is_told_how_to_list_them(practice: FakeApi, momo: Momo) -> None:
     practice.on("GET", Path.LOCAL_MODEMS, ok([{"name": "simulated-mtn", "simulated": True}]))
     assert "next:  momo phones list --sandbox" in momo("phones", "list", "-o", "table").err
     assert "simulated-mtn" in momo("phones", "list", "--sandbox").out
 
 
-def test_the_lines_of_a_shop_with_simulated_phones_alone_say_so(
-    practice: FakeApi, momo: Momo
-) -> None:
+def test_the_lines_of_a_shop_with_simulated_phones_alone_say_so(practice: FakeApi, momo: Momo) -> None:
     simulated = {"name": "simulated-mtn", "simulated": True, "state": "ready"}
     practice.on("GET", Path.LOCAL_MODEMS, ok([simulated]))
     practice.on("GET", Path.LINES, ok({"ready": True, "unplaced_payments": 0, "phones": []}))

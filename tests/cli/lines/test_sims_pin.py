@@ -11,12 +11,7 @@ from tests.fakes.fake_api import FakeApi, ok
 
 
 def kept(wants: str | None) -> dict[str, object]:
-    return {
-        "device_id": samples.DEVICE,
-        "device_name": "zte-front",
-        "slot_index": 0,
-        "wants": wants,
-    }
+    return {"device_id": samples.DEVICE, "device_name": "zte-front", "slot_index": 0, "wants": wants}
 
 
 @pytest.mark.parametrize(
@@ -27,9 +22,7 @@ def kept(wants: str | None) -> dict[str, object]:
         ("SIM PUK", "The SIM asks for its SIM PUK first: unblock it in a phone."),
     ],
 )
-def test_the_pin_is_sent_and_not_shown(
-    wants: str | None, said: str, api: FakeApi, momo: Momo, tmp_path: Path
-) -> None:
+def test_the_pin_is_sent_and_not_shown(wants: str | None, said: str, api: FakeApi, momo: Momo, tmp_path: Path) -> None:
     file = tmp_path / "pin"
     file.write_text("4321\n")
     api.on("POST", wire.Path.LOCAL_SIM_PIN, ok(kept(wants)))

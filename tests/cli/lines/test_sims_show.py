@@ -52,9 +52,7 @@ def test_every_reason_has_words(source: str, why: str, shown: FakeApi, momo: Mom
     assert why in momo("lines", "centres", "zte-front:0", "-o", "table").out
 
 
-def test_a_sim_without_a_chain_is_shown_with_the_way_to_begin_it(
-    shown: FakeApi, momo: Momo
-) -> None:
+def test_a_sim_without_a_chain_is_shown_with_the_way_to_begin_it(shown: FakeApi, momo: Momo) -> None:
     expecting = {**NEW, "test_payment": samples.TEST_PAYMENT}
     shown.on("POST", wire.Path.LOCAL_SIM_SMSCS, ok(NEW), ok(expecting))
     ran = momo("lines", "centres", "zte-front:0", "-o", "table")

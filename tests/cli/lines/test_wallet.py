@@ -47,9 +47,7 @@ def test_each_message_is_told_in_one_sentence(api: FakeApi, momo: Momo) -> None:
     assert "answer" not in api.asked[-1].body
 
 
-def test_a_person_is_asked_again_and_answers_with_yes(
-    api: FakeApi, momo: Momo, typed: BinaryIO
-) -> None:
+def test_a_person_is_asked_again_and_answers_with_yes(api: FakeApi, momo: Momo, typed: BinaryIO) -> None:
     api.on("POST", WALLET, ok(UNTOLD), ok(samples.WALLET))
     typed.write(b"YES\n")
     ran = momo(*COMMAND, "-o", "table")

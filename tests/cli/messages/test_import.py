@@ -16,9 +16,7 @@ from parsers.phone_backup import FORMS, BackupError, BackupMessage, messages_of
 from tests.cli.conftest import Momo
 from tests.fakes.fake_api import Asked, FakeApi, Says, ok, refusal
 
-HEAD = (
-    "<?xml version='1.0' encoding='UTF-8' standalone='yes' ?>\n<!--File Created By SMS Backup-->\n"
-)
+HEAD = "<?xml version='1.0' encoding='UTF-8' standalone='yes' ?>\n<!--File Created By SMS Backup-->\n"
 XML = (
     HEAD
     + """<smses count="4" backup_date="1763700000000">
@@ -56,9 +54,7 @@ def test_the_xml_of_a_backup_is_read_however_it_is_cut(size: int) -> None:
 
 
 def test_half_a_character_is_no_reason_to_lose_the_message() -> None:
-    (one,) = found(
-        '<smses><sms address="A" date="1" type="1" body="&#55357; &#56832;x &#55357;"/></smses>'
-    )
+    (one,) = found('<smses><sms address="A" date="1" type="1" body="&#55357; &#56832;x &#55357;"/></smses>')
     assert one.body["text"] == "\ufffd \ufffdx \ufffd"
 
 
@@ -81,9 +77,7 @@ def test_odd_character_in_one_message_leaves_the_others_readable(body: str, text
 
 
 def test_date_of_sending_that_is_none_is_replaced_by_the_date_of_arrival() -> None:
-    [one] = found(
-        '<smses><sms address="A" date="1762070400000" date_sent="-1" type="1" body="x"/></smses>'
-    )
+    [one] = found('<smses><sms address="A" date="1762070400000" date_sent="-1" type="1" body="x"/></smses>')
     assert one.body["sent_at"] == SENT
 
 
@@ -114,7 +108,7 @@ OUTSIDE = '<!DOCTYPE smses [<!ENTITY x SYSTEM "file:///etc/passwd">]>\n'
         ('<smses>\n<sms address="A"\n date=1 />', "line 3: not the XML of a backup"),
         (XML[: XML.index("<mms")], "no element found"),
     ],
-)  # fmt: skip
+)
 def test_bad_xml_is_refused_with_its_line(text: str, says: str) -> None:
     with pytest.raises(BackupError, match=says):
         found(text, "android-xml")
@@ -144,8 +138,7 @@ def test_csv_without_the_columns_is_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    "odd",
-    ['MobileMoney,"never ends,1', 'MobileMoney,"He said "hi" to me",1', "MobileMoney,a\rb,1"],
+    "odd", ['MobileMoney,"never ends,1', 'MobileMoney,"He said "hi" to me",1', "MobileMoney,a\rb,1"]
 )
 @pytest.mark.parametrize("size", [1, 1000])
 def test_a_line_that_is_no_csv_is_told_and_the_others_are_read(odd: str, size: int) -> None:
@@ -182,31 +175,21 @@ def file(tmp_path: Path, api: FakeApi) -> str:
 
 
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be"])
-def test_file_in_utf16_is_read_like_one_in_utf8(
-    file: str, api: FakeApi, momo: Momo, encoding: str
-) -> None:
+def test_file_in_utf16_is_read_like_one_in_utf8(file: str, api: FakeApi, momo: Momo, encoding: str) -> None:
     Path(file).write_bytes(XML.replace("UTF-8", "UTF-16").encode(encoding))
     ran = momo("messages", "import", file, "--line", "0244124567", "--json")
     *rows, _last = map(json.loads, ran.out.splitlines())
-    assert [(row["file_line"], row.get("fate")) for row in rows] == [
-        (4, "new"),
-        (6, "other_sender"),
-        (9, None),
-    ]
+    assert [(row["file_line"], row.get("fate")) for row in rows] == [(4, "new"), (6, "other_sender"), (9, None)]
 
 
-def test_octet_that_is_no_text_leaves_the_other_messages_readable(
-    file: str, api: FakeApi, momo: Momo
-) -> None:
+def test_octet_that_is_no_text_leaves_the_other_messages_readable(file: str, api: FakeApi, momo: Momo) -> None:
     Path(file).write_bytes(XML.encode().replace(b"Akwaaba", b"Akwaaba \xff"))
     ran = momo("messages", "import", file, "--line", "0244124567", "--json")
     *rows, _last = map(json.loads, ran.out.splitlines())
     assert [row.get("fate") for row in rows] == ["new", "other_sender", None]
 
 
-def test_each_message_is_told_and_the_last_line_is_the_sum(
-    file: str, api: FakeApi, momo: Momo
-) -> None:
+def test_each_message_is_told_and_the_last_line_is_the_sum(file: str, api: FakeApi, momo: Momo) -> None:
     ran = momo("messages", "import", file, "--line", "0244124567", "--json")
     *rows, last = map(json.loads, ran.out.splitlines())
     assert ran.code == 9
@@ -246,9 +229,7 @@ def test_many_go_in_batches(api: FakeApi, momo: Momo, tmp_path: Path) -> None:
     assert max(len(json.dumps(one.body)) for one in asked) < 20_000
 
 
-def test_a_bad_file_and_an_unknown_number_change_nothing(
-    file: str, api: FakeApi, momo: Momo
-) -> None:
+def test_a_bad_file_and_an_unknown_number_change_nothing(file: str, api: FakeApi, momo: Momo) -> None:
     Path(file).write_text(XML.replace("</smses>", "</sms>"), encoding="utf-8")
     ran = momo("messages", "import", file, "--line", "0244124567")
     assert (ran.code, ran.out) == (2, "")

@@ -15,14 +15,7 @@ WHY = ["unknown_sender", "unconfirmed_row", "id_of_another_time"]
 
 def row(state: str, sender: str, reasons: list[str], **more: Any) -> dict[str, Any]:
     fields = {"amount": "1000000.00"}
-    return {
-        **samples.MESSAGE_ROW,
-        "state": state,
-        "sender": sender,
-        "reasons": reasons,
-        "fields": fields,
-        **more,
-    }
+    return {**samples.MESSAGE_ROW, "state": state, "sender": sender, "reasons": reasons, "fields": fields, **more}
 
 
 def test_each_message_is_one_line_of_eighty_columns(api: FakeApi, momo: Momo) -> None:
@@ -40,11 +33,7 @@ def test_each_message_is_one_line_of_eighty_columns(api: FakeApi, momo: Momo) ->
 
 
 def test_the_first_reason_stands_in_the_list_and_else_the_kind(api: FakeApi, momo: Momo) -> None:
-    api.on(
-        "GET",
-        Path.LOCAL_MESSAGES,
-        ok([row("held", "MobileMoney", WHY), row("payment", "MobileMoney", [])]),
-    )
+    api.on("GET", Path.LOCAL_MESSAGES, ok([row("held", "MobileMoney", WHY), row("payment", "MobileMoney", [])]))
     held, paid = momo("messages", "list", "-o", "table", COLUMNS="80").out.splitlines()[-2:]
     assert "unknown sender" in held
     assert "payment received" in paid
@@ -73,9 +62,7 @@ def payer(api: FakeApi) -> FakeApi:
 
 
 @pytest.mark.parametrize("typed", [ID, "0244124567", "Esi Ansah", ID[:8]])
-def test_it_is_revoked_once_and_then_was_revoked_already(
-    typed: str, payer: FakeApi, momo: Momo
-) -> None:
+def test_it_is_revoked_once_and_then_was_revoked_already(typed: str, payer: FakeApi, momo: Momo) -> None:
     first = momo("review", "payers", "revoke", typed, "--json")
     assert (first.code, first.json["data"]) == (0, {**GONE, "status": "revoked"})
     again = momo("review", "payers", "revoke", typed, "-o", "table")

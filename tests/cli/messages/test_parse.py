@@ -30,9 +30,7 @@ def pasted(tmp_path: Path) -> Path:
 
 def test_a_pasted_receipt_is_told_in_full_and_never_pays(momo: Momo, pasted: Path) -> None:
     pasted.write_text(RECEIPT)
-    ran = momo(
-        "messages", "parse", str(pasted), "--sender", MTN_SENDER, "--json", MOMO_HOME="/nonexistent"
-    )
+    ran = momo("messages", "parse", str(pasted), "--sender", MTN_SENDER, "--json", MOMO_HOME="/nonexistent")
     assert ran.code == 0
     [told] = ran.json["data"]
     assert told["fields"] == {
@@ -47,23 +45,17 @@ def test_a_pasted_receipt_is_told_in_full_and_never_pays(momo: Momo, pasted: Pat
         "timestamp": None,
     }
     assert (told["network"], told["wording"], told["is_receipt"]) == ("mtn", "receipt", True)
-    assert (
-        told["why"] == "pasted text is never a payment; only a message received by the phone can be"
-    )
+    assert told["why"] == "pasted text is never a payment; only a message received by the phone can be"
 
 
-def test_several_messages_are_parted_and_an_empty_line_inside_one_is_not_a_border(
-    momo: Momo, pasted: Path
-) -> None:
+def test_several_messages_are_parted_and_an_empty_line_inside_one_is_not_a_border(momo: Momo, pasted: Path) -> None:
     pasted.write_text(f"{RECEIPT}\n\nsee you at five\n---\n{TELECEL}\n")
     told = momo("messages", "parse", str(pasted), "--json").json["data"]
     assert [row["wording"] for row in told] == ["receipt", None, "receipt"]
     assert told[2]["fields"]["reference"] == "K7M2QX"
 
 
-def test_what_is_not_understood_says_where_it_left_the_nearest_wording(
-    momo: Momo, pasted: Path
-) -> None:
+def test_what_is_not_understood_says_where_it_left_the_nearest_wording(momo: Momo, pasted: Path) -> None:
     pasted.write_text(RECEIPT.replace("Available Balance", "Usable Funds"))
     [told] = momo("messages", "parse", str(pasted), "--json").json["data"]
     assert (told["kind"], told["is_receipt"]) == ("other", False)
@@ -77,17 +69,13 @@ def test_what_is_not_understood_says_where_it_left_the_nearest_wording(
 
 def test_a_sender_that_the_network_does_not_use_is_told(momo: Momo, pasted: Path) -> None:
     pasted.write_text(RECEIPT)
-    [told] = momo("messages", "parse", str(pasted), "--sender", "Mobile-Money", "--json").json[
-        "data"
-    ]
+    [told] = momo("messages", "parse", str(pasted), "--sender", "Mobile-Money", "--json").json["data"]
     assert "MTN MoMo does not send from 'Mobile-Money'; its sender is MobileMoney" in told["why"]
 
 
 def test_the_network_chooses_the_wordings(momo: Momo, pasted: Path) -> None:
     pasted.write_text(RECEIPT)
-    assert momo("messages", "parse", str(pasted), "--network", "mtn", "--json").json["data"][0][
-        "is_receipt"
-    ]
+    assert momo("messages", "parse", str(pasted), "--network", "mtn", "--json").json["data"][0]["is_receipt"]
     [told] = momo("messages", "parse", str(pasted), "--network", "telecel", "--json").json["data"]
     assert not told["is_receipt"]
     assert momo("messages", "parse", str(pasted), "--network", "glo").code == 2
@@ -95,9 +83,7 @@ def test_the_network_chooses_the_wordings(momo: Momo, pasted: Path) -> None:
 
 def test_jsonl_answers_one_line_for_each_line(momo: Momo, tmp_path: Path) -> None:
     given = tmp_path / "corpus.jsonl"
-    given.write_text(
-        "\n".join(json.dumps({"sender": e["sender"], "text": e["text"]}) for e in CORPUS)
-    )
+    given.write_text("\n".join(json.dumps({"sender": e["sender"], "text": e["text"]}) for e in CORPUS))
     ran = momo("messages", "parse", str(given), "--jsonl")
     told = [json.loads(line) for line in ran.out.splitlines()]
     assert len(told) == len(CORPUS)

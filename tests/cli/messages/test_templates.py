@@ -30,14 +30,10 @@ def test_check_of_a_good_file_is_0(momo: Momo, template: Path) -> None:
     ran = momo("messages", "templates", "check", str(template), "--json")
     assert (ran.code, ran.json["success"]) == (0, True)
     assert ran.json["data"]["problems"] == []
-    assert momo("messages", "templates", "check", str(template)).out.startswith(
-        "ok\town:receipt_2027#"
-    )
+    assert momo("messages", "templates", "check", str(template)).out.startswith("ok\town:receipt_2027#")
 
 
-def test_check_of_a_bad_file_is_6_with_file_line_and_what_to_type(
-    momo: Momo, template: Path
-) -> None:
+def test_check_of_a_bad_file_is_6_with_file_line_and_what_to_type(momo: Momo, template: Path) -> None:
     template.write_text(FILE.replace("{amount}", "{amout}"))
     ran = momo("messages", "templates", "check", str(template), "-o", "table")
     assert ran.code == 6
@@ -70,18 +66,13 @@ def test_learn_proposes_what_check_accepts(momo: Momo, tmp_path: Path) -> None:
     flags = ("--name", "receipt_2027", "--network", "mtn")
     assert momo("messages", "templates", "learn", str(given), *flags, "--out", str(out)).code == 0
     assert momo("messages", "templates", "check", str(out)).code == 0
-    assert (
-        momo("messages", "templates", "learn", str(given), *flags).out.strip()
-        == out.read_text().strip()
-    )
+    assert momo("messages", "templates", "learn", str(given), *flags).out.strip() == out.read_text().strip()
     again = momo("messages", "templates", "learn", str(given), *flags, "--out", str(out))
     assert again.code == 2
     assert "File exists" in again.err
 
 
-def test_learn_takes_values_as_flags_and_asks_nobody_without_a_terminal(
-    momo: Momo, tmp_path: Path
-) -> None:
+def test_learn_takes_values_as_flags_and_asks_nobody_without_a_terminal(momo: Momo, tmp_path: Path) -> None:
     given = tmp_path / "sms.txt"
     given.write_text(TEXT)
     flags = ("--name", "new", "--network", "mtn")
@@ -127,9 +118,7 @@ def test_a_sample_holds_nothing_personal_with_redact(api: FakeApi, momo: Momo) -
 
 
 def test_reparse_goes_on_until_there_is_nothing_left(api: FakeApi, momo: Momo) -> None:
-    api.on(
-        "POST", wire.Path.LOCAL_REPARSE, ok({**samples.REPARSED, "next": 50}), ok(samples.REPARSED)
-    )
+    api.on("POST", wire.Path.LOCAL_REPARSE, ok({**samples.REPARSED, "next": 50}), ok(samples.REPARSED))
     ran = momo("messages", "reparse", "--all-unparsed", "--json")
     assert ran.json["data"]["looked_at"] == 6
     assert ran.json["data"]["counts"] == {"held": 2}
@@ -137,22 +126,11 @@ def test_reparse_goes_on_until_there_is_nothing_left(api: FakeApi, momo: Momo) -
     assert momo("messages", "reparse").code == 2
 
 
-def test_confirm_sends_the_password_and_says_what_counts_now(
-    api: FakeApi, momo: Momo, tmp_path: Path
-) -> None:
+def test_confirm_sends_the_password_and_says_what_counts_now(api: FakeApi, momo: Momo, tmp_path: Path) -> None:
     api.on("POST", f"{ONE}/confirm-wording", ok({**samples.CONFIRMED, "confirmed": True}))
     secret = tmp_path / "password"
     secret.write_text("open sesame\n")
-    ran = momo(
-        "messages",
-        "templates",
-        "confirm",
-        samples.MESSAGE,
-        "--password-file",
-        str(secret),
-        "-o",
-        "table",
-    )
+    ran = momo("messages", "templates", "confirm", samples.MESSAGE, "--password-file", str(secret), "-o", "table")
     assert ran.code == 0
     assert "at receipt from AT Money counts automatically from now on." in ran.out
     assert api.asked[-1].body == {"undo": False, "password": "open sesame"}
@@ -173,14 +151,5 @@ def test_a_simulated_message_confirms_a_wording_in_the_sandbox_only(
     api.on("POST", path, ok(row))
     file = tmp_path / "pw.txt"
     file.write_text("correct horse\n")
-    ran = momo(
-        "messages",
-        "templates",
-        "confirm",
-        samples.MESSAGE,
-        "--password-file",
-        str(file),
-        "-o",
-        "table",
-    )
+    ran = momo("messages", "templates", "confirm", samples.MESSAGE, "--password-file", str(file), "-o", "table")
     assert ran.out == f"✓ at receipt from AT Money {said}\n"

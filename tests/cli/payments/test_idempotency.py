@@ -52,9 +52,7 @@ def test_only_the_last_keys_are_kept(api: FakeApi, shop: Shop, momo: Momo) -> No
     assert rows[-1]["command"] == "init"
 
 
-def test_a_place_that_cannot_be_written_stops_no_payment(
-    api: FakeApi, shop: Shop, momo: Momo
-) -> None:
+def test_a_place_that_cannot_be_written_stops_no_payment(api: FakeApi, shop: Shop, momo: Momo) -> None:
     api.on("POST", wire.Path.INITIALIZE, MADE)
     (shop.home / "state").write_text("")
     ran = momo(*INIT, "-o", "id")
@@ -62,9 +60,7 @@ def test_a_place_that_cannot_be_written_stops_no_payment(
     assert ran.err.startswith("! The key of this call could not be kept: ")
 
 
-def test_a_link_in_place_of_the_file_of_keys_is_not_followed(
-    api: FakeApi, shop: Shop, momo: Momo
-) -> None:
+def test_a_link_in_place_of_the_file_of_keys_is_not_followed(api: FakeApi, shop: Shop, momo: Momo) -> None:
     precious, file = shop.home / "precious", shop.home / "state" / FILE
     precious.write_text("precious")
     file.parent.mkdir(exist_ok=True)
@@ -85,9 +81,7 @@ def test_a_lock_of_a_bulk_command_that_is_a_link_is_refused(shop: Shop, momo: Mo
     assert "it is a symbolic link" in ran.err
 
 
-def test_a_call_before_the_setup_leaves_a_folder_that_only_its_owner_may_open(
-    tmp_path: Path, momo: Momo
-) -> None:
+def test_a_call_before_the_setup_leaves_a_folder_that_only_its_owner_may_open(tmp_path: Path, momo: Momo) -> None:
     home = tmp_path / "new" / "shop"
     mask = os.umask(0o022)
     try:

@@ -31,9 +31,7 @@ def test_init_shows_the_numbers_that_receive_payments(api: FakeApi, momo: Momo) 
     assert [one.headers.get("svc-mode") for one in api.asked[1::2]] == [None, "test"]
 
 
-def test_a_transaction_is_shown_even_if_the_numbers_cannot_be_read(
-    api: FakeApi, momo: Momo
-) -> None:
+def test_a_transaction_is_shown_even_if_the_numbers_cannot_be_read(api: FakeApi, momo: Momo) -> None:
     api.on("POST", Route.INITIALIZE, MADE)
     api.on("GET", Route.PAYMENT_METHODS, refusal(503, "UNAVAILABLE"))
     ran = momo(*INIT)
@@ -48,10 +46,7 @@ def test_the_warning_about_the_page_comes_once_per_shop_and_others_each_time(
     api.on("GET", Route.PAYMENT_METHODS, ok([]))
     # A script finds the warning in every answer, and that does not count as shown to a person.
     script = momo(*INIT[:-2], "--json")
-    assert (NOT_PUBLIC in script.json["meta"]["warnings"], NOT_PUBLIC in script.err) == (
-        True,
-        False,
-    )
+    assert (NOT_PUBLIC in script.json["meta"]["warnings"], NOT_PUBLIC in script.err) == (True, False)
     told = [momo(*INIT).err for _ in range(3)]
     assert [NOT_PUBLIC in err for err in told] == [True, False, False]
     setting = "momo config set http.public_base_url https://..."
@@ -61,9 +56,7 @@ def test_the_warning_about_the_page_comes_once_per_shop_and_others_each_time(
     assert NOT_PUBLIC in momo(*INIT).err
 
 
-def test_a_shop_without_a_number_is_warned_that_the_customer_cannot_pay(
-    api: FakeApi, momo: Momo
-) -> None:
+def test_a_shop_without_a_number_is_warned_that_the_customer_cannot_pay(api: FakeApi, momo: Momo) -> None:
     api.on("POST", Route.INITIALIZE, MADE)
     api.on("GET", Route.PAYMENT_METHODS, ok([NO_SIM]))
     warning = "No number of yours receives payments yet, so the customer cannot pay."
@@ -90,9 +83,7 @@ def test_the_phone_may_stand_behind_the_amount(api: FakeApi, momo: Momo) -> None
     assert [one.body["amount"] for one in api.asked] == ["12.50"] * 2
 
 
-def test_a_phone_given_twice_is_refused_and_without_one_none_is_sent(
-    api: FakeApi, momo: Momo
-) -> None:
+def test_a_phone_given_twice_is_refused_and_without_one_none_is_sent(api: FakeApi, momo: Momo) -> None:
     twice = momo("init", "12.50", "0244000111", "--phone", "0244000112", "--json")
     assert twice.code == 2
     assert "given twice" in twice.json["error"]["message"]

@@ -31,9 +31,7 @@ def program(folder: Path, name: str, then: str = "exit 0") -> Path:
 
 
 @pytest.mark.parametrize("words", [(samples.CODE,), ("checkout", samples.REF), ("tx", samples.REF)])
-def test_the_desktops_browser_gets_the_page(
-    words: tuple[str, ...], momo: Momo, tmp_path: Path
-) -> None:
+def test_the_desktops_browser_gets_the_page(words: tuple[str, ...], momo: Momo, tmp_path: Path) -> None:
     told = program(tmp_path, "xdg-open")
     ran = momo("open", *words, PATH=f"{tmp_path}:/bin", DISPLAY=":0")
     assert (ran.code, ran.out) == (0, f"{URL}\n")
@@ -47,9 +45,7 @@ def test_a_browser_of_ones_own_is_taken_before_the_desktops(momo: Momo, tmp_path
     assert (ran.code, told.read_text()) == (0, f"--new-window|{URL}|")
 
 
-def test_without_a_screen_nothing_is_started_and_the_address_is_there(
-    momo: Momo, tmp_path: Path
-) -> None:
+def test_without_a_screen_nothing_is_started_and_the_address_is_there(momo: Momo, tmp_path: Path) -> None:
     told = program(tmp_path, "xdg-open")
     ran = momo("open", samples.REF, PATH=f"{tmp_path}:/bin")
     assert (ran.code, ran.out) == (0, f"{URL}\n")

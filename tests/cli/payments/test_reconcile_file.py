@@ -47,9 +47,7 @@ def items(out: str) -> list[dict[str, Any]]:
     return [json.loads(line) for line in out.splitlines()]
 
 
-def test_each_line_is_told_and_the_last_line_is_the_sum(
-    three: str, api: FakeApi, momo: Momo
-) -> None:
+def test_each_line_is_told_and_the_last_line_is_the_sum(three: str, api: FakeApi, momo: Momo) -> None:
     ran = momo("reconcile", "--from-file", three, "--json")
     *lines, last = items(ran.out)
     assert ran.code == 9
@@ -59,18 +57,8 @@ def test_each_line_is_told_and_the_last_line_is_the_sum(
         ("item", 4, True),
     ]
     assert lines[1]["error"] == {"code": "NO_MATCHING_TRANSACTION", "message": "not yet"}
-    assert last == {
-        "type": "summary",
-        "requested": 3,
-        "matched": 2,
-        "already": 1,
-        "inexact": 1,
-        "failed": 1,
-    }
-    assert api.asked[0].body == {
-        "transaction_id": "0000000001",
-        "amount": "1.00",
-    }
+    assert last == {"type": "summary", "requested": 3, "matched": 2, "already": 1, "inexact": 1, "failed": 1}
+    assert api.asked[0].body == {"transaction_id": "0000000001", "amount": "1.00"}
 
 
 def test_quiet_says_nothing_beside_the_lines(three: str, momo: Momo) -> None:
@@ -99,9 +87,7 @@ def test_exact_makes_a_short_payment_a_finding(api: FakeApi, momo: Momo, tmp_pat
     assert momo("reconcile", "--from-file", str(file), "--exact").code == 6
 
 
-def test_daemon_that_goes_away_ends_it_with_7_and_the_sum(
-    three: str, api: FakeApi, momo: Momo
-) -> None:
+def test_daemon_that_goes_away_ends_it_with_7_and_the_sum(three: str, api: FakeApi, momo: Momo) -> None:
     api.on("POST", path(2), Says(drop=True))
     ran = momo("reconcile", "--from-file", three, "--json")
     kinds = [each["type"] for each in items(ran.out)]
@@ -110,18 +96,14 @@ def test_daemon_that_goes_away_ends_it_with_7_and_the_sum(
     assert "the same command again" in ran.err
 
 
-def test_daemon_that_never_was_there_is_one_document(
-    momo: Momo, naps: list[float], tmp_path: Path
-) -> None:
+def test_daemon_that_never_was_there_is_one_document(momo: Momo, naps: list[float], tmp_path: Path) -> None:
     file = tmp_path / "one.csv"
     file.write_text(f"{order(1)},0000000001\n")
     ran = momo("reconcile", "--from-file", str(file), "--json")
     assert (ran.code, ran.json["error"]["code"]) == (7, "DAEMON_DOWN")
 
 
-def test_lines_come_from_stdin_too(
-    api: FakeApi, momo: Momo, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_lines_come_from_stdin_too(api: FakeApi, momo: Momo, monkeypatch: pytest.MonkeyPatch) -> None:
     def echo(asked: Asked) -> Says:
         return matched(transaction_id=asked.body["transaction_id"])
 
@@ -147,7 +129,7 @@ def test_lines_come_from_stdin_too(
         ('7KQ2MX,0012,,"a\nb"\r\n7KQ2MX,\r\n', [(2, "7KQ2MX", ""), (3, "7KQ2MX", "reference and")]),
         ("{}\n", [(1, "", "reference and transaction_id are needed")]),
     ],
-)  # fmt: skip
+)
 def test_what_is_wrong_is_said_of_its_line(text: str, said: list[tuple[int, str, str]]) -> None:
     found = lines_of(text, None)
     assert [(line.number, line.transaction) for line in found] == [each[:2] for each in said]
@@ -157,8 +139,7 @@ def test_what_is_wrong_is_said_of_its_line(text: str, said: list[tuple[int, str,
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
-    [("reference,amount\nA,1\n", "no column transaction_id"), ('a,"b\n', "line 1")],
+    ("text", "said"), [("reference,amount\nA,1\n", "no column transaction_id"), ('a,"b\n', "line 1")]
 )
 def test_file_that_is_no_such_file_is_refused_whole(text: str, said: str) -> None:
     with pytest.raises(Failure) as caught:
@@ -186,18 +167,13 @@ def test_flags_that_do_not_go_together_are_exit_2(argv: tuple[str, ...], momo: M
     assert momo("reconcile", *argv).code == 2
 
 
-def test_an_order_that_nothing_is_meant_by_fails_alone(
-    three: str, api: FakeApi, momo: Momo
-) -> None:
+def test_an_order_that_nothing_is_meant_by_fails_alone(three: str, api: FakeApi, momo: Momo) -> None:
     api.on("GET", "/v1/transactions", ok([], pagination=samples.PAGE))
     with Path(three).open("a", encoding="utf-8") as file:
         file.write(f"svc_trx_zzzz,5,\n{order(1)},0000000001,\n")
     ran = momo("reconcile", "--from-file", three, "--json")
     lines = items(ran.out)
-    assert (ran.code, [each.get("ok") for each in lines]) == (
-        9,
-        [True, False, True, False, True, None],
-    )
+    assert (ran.code, [each.get("ok") for each in lines]) == (9, [True, False, True, False, True, None])
     assert lines[3]["error"]["code"] == "TRANSACTION_NOT_FOUND"
 
 

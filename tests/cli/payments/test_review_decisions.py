@@ -90,9 +90,7 @@ def test_what_may_be_forged_needs_the_password_too(doubtful: FakeApi, momo: Momo
     assert posted(doubtful) == []
 
 
-def test_a_script_says_yes_and_names_the_file(
-    doubtful: FakeApi, momo: Momo, tmp_path: Path
-) -> None:
+def test_a_script_says_yes_and_names_the_file(doubtful: FakeApi, momo: Momo, tmp_path: Path) -> None:
     file = tmp_path / "pw.txt"
     file.write_text("correct horse\n")
     assert momo("review", "approve", ID, "--yes", "--password-file", str(file)).code == 0
@@ -101,9 +99,7 @@ def test_a_script_says_yes_and_names_the_file(
     assert missing.code == 2
 
 
-def test_the_password_may_come_from_stdin(
-    doubtful: FakeApi, momo: Momo, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_password_may_come_from_stdin(doubtful: FakeApi, momo: Momo, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdin", io.StringIO("correct horse\n"))
     assert momo("review", "approve", ID, "--yes", "--password-file", "-").code == 0
     assert posted(doubtful) == [{"password": "correct horse"}]
@@ -192,9 +188,7 @@ def on_terminal(shop: Shop, answers: list[tuple[bytes, bytes]]) -> tuple[int, by
     return code, out, shown
 
 
-def test_a_person_sees_the_evidence_says_yes_and_gives_the_password(
-    doubtful: FakeApi, shop: Shop
-) -> None:
+def test_a_person_sees_the_evidence_says_yes_and_gives_the_password(doubtful: FakeApi, shop: Shop) -> None:
     asked = [(b"Type YES: ", b"YES\n"), (b"The owner's password: ", b"correct horse\n")]
     code, out, shown = on_terminal(shop, asked)
     assert code == 0
@@ -233,9 +227,7 @@ def test_a_message_that_breaks_the_balance_asks_for_it(api: FakeApi, shop: Shop)
 def test_undo_says_what_stands_now(api: FakeApi, momo: Momo) -> None:
     api.on("GET", ONE, ok(DOUBTFUL))
     transaction = {"reference": "svc_trx_" + "1" * 32, "status": "PENDING", "origin": "request"}
-    api.on(
-        "POST", f"{ONE}/undo", ok({**DOUBTFUL, "state": "open"}, transaction=transaction, settled=0)
-    )
+    api.on("POST", f"{ONE}/undo", ok({**DOUBTFUL, "state": "open"}, transaction=transaction, settled=0))
     ran = momo("review", "undo", ID, "-o", "table")
     assert ran.code == 0
     assert ran.out.splitlines() == [
@@ -244,27 +236,21 @@ def test_undo_says_what_stands_now(api: FakeApi, momo: Momo) -> None:
     ]
 
 
-def test_a_decision_that_is_not_taken_back_is_refused_with_the_reason(
-    api: FakeApi, momo: Momo
-) -> None:
+def test_a_decision_that_is_not_taken_back_is_refused_with_the_reason(api: FakeApi, momo: Momo) -> None:
     api.on("POST", f"{ONE}/undo", refusal(409, "DECISION_NOT_UNDOABLE", reason="too_late"))
     ran = momo("review", "undo", ID)
     assert ran.code == 5
     assert ran.err.splitlines()[-1] == f"  next:  momo review show {ID}"
 
 
-def test_a_rejection_of_several_messages_asks_for_the_password(
-    api: FakeApi, momo: Momo, tmp_path: Path
-) -> None:
+def test_a_rejection_of_several_messages_asks_for_the_password(api: FakeApi, momo: Momo, tmp_path: Path) -> None:
     api.on("POST", f"{ONE}/reject", refusal(403, "INVALID_PASSWORD", settled=3))
     ran = momo("review", "reject", ID, "--notes", "not paid")
     assert ran.code == 2
     assert "--password-file FILE is missing" in ran.err
     file = tmp_path / "pw.txt"
     file.write_text("correct horse\n")
-    api.on(
-        "POST", f"{ONE}/reject", ok({**DOUBTFUL, "state": "rejected"}, transaction=None, settled=3)
-    )
+    api.on("POST", f"{ONE}/reject", ok({**DOUBTFUL, "state": "rejected"}, transaction=None, settled=3))
     ran = momo("review", "reject", ID, "--notes", "not paid", "--password-file", str(file))
     assert ran.code == 0
     assert posted(api)[-1] == {"notes": "not paid", "password": "correct horse"}
@@ -281,9 +267,7 @@ def test_list_is_a_table_of_why(api: FakeApi, momo: Momo) -> None:
     assert ran.err == f"next:  momo review show {ID}\n"
 
 
-def test_the_order_that_a_doubtful_message_names_is_told_and_approving_it_is_offered(
-    api: FakeApi, momo: Momo
-) -> None:
+def test_the_order_that_a_doubtful_message_names_is_told_and_approving_it_is_offered(api: FakeApi, momo: Momo) -> None:
     waiting = {**samples.SHORT, "status": "PENDING"}
     forged = {**samples.REVIEW, "request": None, "orders_named": [waiting]}
     api.on("GET", wire.Path.REVIEWS, ok([forged]))
@@ -438,17 +422,8 @@ def test_show_of_a_decided_one_says_who_decided(api: FakeApi, momo: Momo) -> Non
     }
     api.on("GET", ONE, ok(decided))
     ran = momo("review", "show", ID, "-o", "table", "--utc")
-    assert ran.out.splitlines()[-4:] == [
-        "decided",
-        "  when   today 09:15",
-        "  by     socket:0",
-        "  notes  asked her",
-    ]
-    assert ran.err.split("\n") == [
-        f"next:  momo tx show {samples.REF}",
-        f"       momo review undo {ID}",
-        "",
-    ]
+    assert ran.out.splitlines()[-4:] == ["decided", "  when   today 09:15", "  by     socket:0", "  notes  asked her"]
+    assert ran.err.split("\n") == [f"next:  momo tx show {samples.REF}", f"       momo review undo {ID}", ""]
 
 
 FOREIGN: dict[str, Any] = {
@@ -461,9 +436,7 @@ FOREIGN: dict[str, Any] = {
 }
 
 
-def test_a_held_message_is_shown_with_why_it_waits_and_what_releases_it(
-    api: FakeApi, momo: Momo
-) -> None:
+def test_a_held_message_is_shown_with_why_it_waits_and_what_releases_it(api: FakeApi, momo: Momo) -> None:
     api.on("GET", ONE, ok(FOREIGN))
     said = momo("review", "show", ID, "-o", "table", COLUMNS="200").out
     assert f"{FOREIGN['why']} {FOREIGN['by_itself']}\n" in said

@@ -59,9 +59,7 @@ def test_an_order_that_it_did_not_pay_is_named_too(api: FakeApi, momo: Momo) -> 
     assert "not paid by it" not in momo("simulate", "payment", "--amount", "5", "-o", "table").out
 
 
-def test_many_are_sent_at_a_rate_and_told_one_by_one(
-    api: FakeApi, momo: Momo, naps: list[float]
-) -> None:
+def test_many_are_sent_at_a_rate_and_told_one_by_one(api: FakeApi, momo: Momo, naps: list[float]) -> None:
     ran = momo("simulate", "payment", "--amount", "5", "--count", "3", "--rate", "4/s", "--json")
     assert ran.code == 0
     told = [json.loads(line) for line in ran.out.splitlines()]
@@ -75,9 +73,7 @@ def test_it_says_that_no_money_moved(momo: Momo) -> None:
     assert "no real money" in ran.out
 
 
-@pytest.mark.parametrize(
-    "words", ["", "--wrong-code --amount 5", "--amount 5 --rate fast", "--amount 5 --count 0"]
-)
+@pytest.mark.parametrize("words", ["", "--wrong-code --amount 5", "--amount 5 --rate fast", "--amount 5 --count 0"])
 def test_what_cannot_be_made_up_is_refused(words: str, api: FakeApi, momo: Momo) -> None:
     assert momo("simulate", "payment", *words.split()).code == 2
     assert api.asked == []
@@ -87,11 +83,7 @@ def test_a_text_is_sent_as_it_stands(api: FakeApi, momo: Momo, tmp_path: Path) -
     file = tmp_path / "sms.txt"
     file.write_text("You have won\na car")
     assert momo("simulate", "sms", "--file", str(file), "--sender", "PRIZE").code == 0
-    assert sent(api) == {
-        "provider": "momo_mtn",
-        "sender": "PRIZE",
-        "text": "You have won\na car",
-    }
+    assert sent(api) == {"provider": "momo_mtn", "sender": "PRIZE", "text": "You have won\na car"}
     assert momo("simulate", "sms", "--file", str(tmp_path / "none")).code == 2
 
 
@@ -130,9 +122,7 @@ def test_an_sms_to_nobodys_line_is_not_made_up(api: FakeApi, momo: Momo) -> None
     assert [asked.method for asked in api.asked] == ["GET"]
 
 
-def test_a_text_that_is_not_read_leads_to_the_list_of_those(
-    api: FakeApi, momo: Momo, tmp_path: Path
-) -> None:
+def test_a_text_that_is_not_read_leads_to_the_list_of_those(api: FakeApi, momo: Momo, tmp_path: Path) -> None:
     unread = {"message": {**samples.SIMULATED["message"], "state": "unparsed"}, "transaction": None}
     api.on("POST", wire.Path.TEST_PAYMENTS, ok(unread))
     text = tmp_path / "sms.txt"

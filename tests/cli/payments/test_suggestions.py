@@ -118,9 +118,7 @@ def test_a_script_without_the_flag_keeps_the_sale_as_it_is(near: FakeApi, momo: 
         (b"\n", 10, []),
     ],
 )
-def test_a_person_decides_with_one_key(
-    key: bytes, code: int, sent: list[Any], near: FakeApi, shop: Shop
-) -> None:
+def test_a_person_decides_with_one_key(key: bytes, code: int, sent: list[Any], near: FakeApi, shop: Shop) -> None:
     ended, out, shown = on_terminal(shop, [(b"decide later] ", key)])
     assert ended == code
     assert posted(near) == sent
@@ -140,9 +138,7 @@ class Quick(StringIO):
             os.write(self.keyboard, b"1")
 
 
-def test_a_key_that_is_pressed_at_once_is_not_lost_and_one_from_before_the_question_is(
-    shop: Shop,
-) -> None:
+def test_a_key_that_is_pressed_at_once_is_not_lost_and_one_from_before_the_question_is(shop: Shop) -> None:
     master, slave = pty.openpty()
     try:
         with open(slave, closefd=False) as stdin:
@@ -169,15 +165,8 @@ def test_approved_names_are_listed_and_revoked(api: FakeApi, momo: Momo) -> None
     api.on("GET", wire.Path.APPROVED_PAYERS, ok([payer]))
     api.on("GET", f"/v1/approved-payers/{payer['id']}", ok(payer))
     api.on("DELETE", f"/v1/approved-payers/{payer['id']}", ok({**payer, "state": "revoked"}))
-    ran = momo(
-        "review", "payers", "list", "--phone", "0244124567", "--all", "-o", "table", COLUMNS="120"
-    )
-    assert api.asked[-1].query == {
-        "phone_number": "0244124567",
-        "state": "all",
-        "limit": "50",
-        "offset": "0",
-    }
+    ran = momo("review", "payers", "list", "--phone", "0244124567", "--all", "-o", "table", COLUMNS="120")
+    assert api.asked[-1].query == {"phone_number": "0244124567", "state": "all", "limit": "50", "offset": "0"}
     assert "ESI ANSAH" in ran.out
     assert "✓ approved" in ran.out
     ran = momo("review", "payers", "revoke", payer["id"], "-o", "table")

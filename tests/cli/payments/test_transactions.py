@@ -28,11 +28,7 @@ def test_show_with_events_tells_them_below_the_order(api: FakeApi, momo: Momo) -
     api.on("GET", f"{TX}/events", ok([entry(1, "Asked for\tGHS 12.50."), entry(2, "Cancelled.")]))
     ran = momo("tx", "show", samples.CODE, "--events", "-o", "table", "--utc")
     assert ran.code == 0
-    assert ran.out.splitlines()[-3:] == [
-        "",
-        "  today 09:14   Asked for GHS 12.50.",
-        "  today 09:14   Cancelled.",
-    ]
+    assert ran.out.splitlines()[-3:] == ["", "  today 09:14   Asked for GHS 12.50.", "  today 09:14   Cancelled."]
 
 
 @pytest.mark.parametrize("typed", ["{0} {1}", "{0}\u2013{1}", " {0}.{1}", "\u202a{0}{1}\u202c"])
@@ -62,25 +58,19 @@ def test_show_says_what_of_the_payer_the_receipt_does_not_contain(
     assert plain == f"{number}\t{name}\n"
 
 
-def test_an_unpaid_transaction_shows_its_customer_without_a_remark(
-    api: FakeApi, momo: Momo
-) -> None:
+def test_an_unpaid_transaction_shows_its_customer_without_a_remark(api: FakeApi, momo: Momo) -> None:
     api.on("GET", TX, samples.one("PENDING"))
     ran = momo("tx", "show", samples.REF, "-o", "table", "--utc")
     assert ran.out.splitlines()[0].endswith(" · Kofi · 024 412 4567")
 
 
-def test_the_list_says_what_of_the_payer_the_receipt_does_not_contain(
-    api: FakeApi, momo: Momo
-) -> None:
+def test_the_list_says_what_of_the_payer_the_receipt_does_not_contain(api: FakeApi, momo: Momo) -> None:
     row = {**samples.PAID, "payer_source": {"phone_number": "request", "name": "receipt"}}
     api.on("GET", wire.Path.TRANSACTIONS, ok([row], pagination=samples.PAGE))
     assert "Kofi Ɔsei 024…4567 (request)" in momo("tx", "list", "-o", "table", COLUMNS="200").out
 
 
-def test_a_payment_that_its_balance_denies_has_the_mark_of_the_watch_screen(
-    api: FakeApi, momo: Momo
-) -> None:
+def test_a_payment_that_its_balance_denies_has_the_mark_of_the_watch_screen(api: FakeApi, momo: Momo) -> None:
     api.on("GET", wire.Path.TRANSACTIONS, ok([samples.PAID], pagination=samples.PAGE))
     api.on("GET", TX, ok({**samples.ONE, "status": "SUCCESS"}))
     denied = {**samples.RECENT, "order": {**samples.PAID, "reference": samples.REF}}
@@ -92,9 +82,7 @@ def test_a_payment_that_its_balance_denies_has_the_mark_of_the_watch_screen(
         assert "SUCCESS" in momo("tx", "list", "--plain").out, "a script is told the status"
 
 
-def test_the_list_shows_live_transactions_or_with_sandbox_the_others(
-    api: FakeApi, momo: Momo
-) -> None:
+def test_the_list_shows_live_transactions_or_with_sandbox_the_others(api: FakeApi, momo: Momo) -> None:
     more = {**samples.PAGE, "has_next": True}
     api.on("GET", wire.Path.TRANSACTIONS, ok([samples.PAID], pagination=more))
     for flags, mode in (((), "live"), (("--sandbox",), "test")):
@@ -125,9 +113,7 @@ def test_a_program_gets_the_events_one_a_line(api: FakeApi, momo: Momo) -> None:
     rows = [line.split("\t") for line in ran.out.splitlines()]
     assert [row[0] for row in rows] == ["1", "2"]
     assert [row[4] for row in rows] == ["Asked for GHS 12.50.", "Cancelled."]
-    assert momo("tx", "show", samples.REF, "--events", "--fields", "text").out == (
-        "Asked for GHS 12.50.\nCancelled.\n"
-    )
+    assert momo("tx", "show", samples.REF, "--events", "--fields", "text").out == ("Asked for GHS 12.50.\nCancelled.\n")
 
 
 def test_show_reads_every_page_of_the_events(api: FakeApi, momo: Momo) -> None:
@@ -182,28 +168,19 @@ def test_cancel_sends_the_reason_under_an_idempotency_key(api: FakeApi, momo: Mo
     api.on("GET", BY_CODE, samples.one("PENDING"))
     api.on("POST", f"{TX}/cancel", samples.one("CANCELLED"))
     ran = momo("tx", "cancel", samples.CODE, "--reason", "sold out", "-o", "table")
-    assert (ran.code, ran.out.splitlines()[0]) == (
-        0,
-        "✗ CANCELLED  GHS 12.50 · Kofi · 024 412 4567",
-    )
+    assert (ran.code, ran.out.splitlines()[0]) == (0, "✗ CANCELLED  GHS 12.50 · Kofi · 024 412 4567")
     assert api.asked[-1].body == {"reason": "sold out"}
     assert len(api.asked[-1].headers["idempotency-key"]) == 32
 
 
 def test_cancel_of_a_paid_order_is_5_and_names_it(api: FakeApi, momo: Momo) -> None:
-    api.on(
-        "POST",
-        f"{TX}/cancel",
-        refusal(409, "TRANSACTION_NOT_CANCELLABLE", transaction_status="SUCCESS"),
-    )
+    api.on("POST", f"{TX}/cancel", refusal(409, "TRANSACTION_NOT_CANCELLABLE", transaction_status="SUCCESS"))
     ran = momo("tx", "cancel", samples.REF)
     assert ran.code == 5
     assert ran.err.splitlines()[-1] == f"  next:  momo tx show {samples.REF}"
 
 
-def test_settle_says_how_under_an_idempotency_key_and_undo_takes_it_back(
-    api: FakeApi, momo: Momo
-) -> None:
+def test_settle_says_how_under_an_idempotency_key_and_undo_takes_it_back(api: FakeApi, momo: Momo) -> None:
     api.on("POST", f"{TX}/settle", samples.one("PARTIAL"))
     api.on("DELETE", f"{TX}/settle", samples.one("PARTIAL"))
     for words, body in (
@@ -248,11 +225,7 @@ def test_status_leads_to_the_reviews_when_one_waits(api: FakeApi, momo: Momo) ->
 
 
 def test_the_next_page_keeps_every_filter(api: FakeApi, momo: Momo) -> None:
-    api.on(
-        "GET",
-        wire.Path.TRANSACTIONS,
-        ok([samples.PAID], pagination={**samples.PAGE, "has_next": True}),
-    )
+    api.on("GET", wire.Path.TRANSACTIONS, ok([samples.PAID], pagination={**samples.PAGE, "has_next": True}))
     argv = (
         "tx", "list", "--status", "paid", "--origin", "all", "--since", "7d", "--until", "today", "--phone",
         "0244124567", "--search", "o'neil b", "--sort", "largest", "--limit", "1",
@@ -277,9 +250,7 @@ def test_the_next_page_keeps_every_filter(api: FakeApi, momo: Momo) -> None:
         (("--origin", "open"), "No payments without a transaction.\n"),
     ],
 )
-def test_an_empty_list_says_what_there_is_none_of(
-    argv: tuple[str, ...], said: str, api: FakeApi, momo: Momo
-) -> None:
+def test_an_empty_list_says_what_there_is_none_of(argv: tuple[str, ...], said: str, api: FakeApi, momo: Momo) -> None:
     api.on("GET", wire.Path.TRANSACTIONS, ok([], pagination=samples.PAGE))
     assert momo("tx", "list", *argv).err == said
 
@@ -299,9 +270,7 @@ def test_a_transaction_id_without_a_digit_is_not_looked_up(api: FakeApi, momo: M
 
 
 @pytest.mark.parametrize(("by", "same"), [("40412345678", True), ("40499999999", False)])
-def test_a_repeated_match_says_that_it_was_this_payment(
-    by: str, same: bool, api: FakeApi, momo: Momo
-) -> None:
+def test_a_repeated_match_says_that_it_was_this_payment(by: str, same: bool, api: FakeApi, momo: Momo) -> None:
     known = {"transaction_status": "SUCCESS", "verified_by_transaction_id": by}
     path = wire.Path.RECONCILE.format(reference=samples.REF)
     api.on("POST", path, refusal(409, "ALREADY_VERIFIED", **known))

@@ -118,18 +118,11 @@ def test_init_sends_what_was_said_and_nothing_else(api: FakeApi, momo: Momo) -> 
             "expires_in_hours": 2,
             "send_sms_to_payer": False,
         },
-        {
-            "amount": "12.00",
-            "phone_number": "+233244124567",
-            "description": "rent",
-            "meta": {"a": 1},
-        },
+        {"amount": "12.00", "phone_number": "+233244124567", "description": "rent", "meta": {"a": 1}},
     ]
 
 
-def test_watch_writes_one_line_per_change_of_an_order(
-    api: FakeApi, momo: Momo, naps: list[float]
-) -> None:
+def test_watch_writes_one_line_per_change_of_an_order(api: FakeApi, momo: Momo, naps: list[float]) -> None:
     received = (6, "message.received", {"id": "6", "type": "message.received", "reference": None})
     api.on(
         "GET",
@@ -162,8 +155,7 @@ def test_watch_is_readable_on_a_terminal(api: FakeApi, momo: Momo) -> None:
     api.on("GET", wire.Path.EVENTS, stream(VERIFIED), refusal(500, "INTERNAL_ERROR"))
     ran = momo("tx", "watch", samples.CODE, "-o", "table", "--utc")
     assert ran.out == (
-        "today 09:14  transaction.verified  ✓ PAID  7KQ2MX  GHS 1,012.50  Kofi Ɔsei 024…4567  "
-        f"{samples.REF}\n"
+        f"today 09:14  transaction.verified  ✓ PAID  7KQ2MX  GHS 1,012.50  Kofi Ɔsei 024…4567  {samples.REF}\n"
     )
     assert api.asked[1].query == {"reference": samples.REF}
 
@@ -177,9 +169,7 @@ CANNOT = refusal(503, "UNAVAILABLE", "The database is damaged.")
 
 
 @pytest.mark.usefixtures("naps")
-def test_a_wait_goes_on_while_the_daemon_answers_503_and_says_why_once(
-    api: FakeApi, momo: Momo
-) -> None:
+def test_a_wait_goes_on_while_the_daemon_answers_503_and_says_why_once(api: FakeApi, momo: Momo) -> None:
     api.on("GET", TX, CANNOT, CANNOT, CANNOT, samples.one("SUCCESS"))
     api.on("GET", wire.Path.EVENTS, CANNOT)
     ran = momo("tx", "wait", samples.REF, "--json")
@@ -230,11 +220,7 @@ def test_broken_event_is_passed_on_rather_than_lost(api: FakeApi, shop: Shop) ->
     text = "event: x\ndata: {\ndata: no\n\nid: 9\ndata: [1]\n\n"
     api.on("GET", wire.Path.EVENTS, Says(stream=text))
     client = Client(locate(Flags(), shop.environ, os.getuid()))
-    assert list(client.events()) == [
-        None,
-        Event("", "x", {"value": None}),
-        Event("9", "message", {"value": [1]}),
-    ]
+    assert list(client.events()) == [None, Event("", "x", {"value": None}), Event("9", "message", {"value": [1]})]
 
 
 def test_reconcile_finds_the_order_by_its_code(api: FakeApi, momo: Momo) -> None:
@@ -279,26 +265,19 @@ def test_reconcile_says_so_too_when_the_payer_cannot_be_looked_up(api: FakeApi, 
     assert [asked.method for asked in api.asked] == ["POST", "GET", "POST"]
 
 
-def test_reconcile_warns_of_letters_that_look_like_digits_and_sends_them(
-    api: FakeApi, momo: Momo
-) -> None:
+def test_reconcile_warns_of_letters_that_look_like_digits_and_sends_them(api: FakeApi, momo: Momo) -> None:
     api.on("POST", f"{TX}/reconcile", refusal(404, "NO_MATCHING_TRANSACTION"))
     ran = momo("reconcile", samples.REF, "O0123")
     assert ran.code == 3
     assert "O0123 has letters that look like digits" in ran.err
-    assert (
-        f"  next:  momo messages list --since 1h\n         momo reconcile {samples.REF} O0123"
-        in ran.err
-    )
+    assert f"  next:  momo messages list --since 1h\n         momo reconcile {samples.REF} O0123" in ran.err
     assert api.asked[0].body == {"transaction_id": "O0123"}
 
 
 FROM_A_FILE = "The message of this payment came from a file."
 
 
-def test_a_payment_from_a_file_is_reconciled_with_the_owners_password(
-    api: FakeApi, momo: Momo, tmp_path: Path
-) -> None:
+def test_a_payment_from_a_file_is_reconciled_with_the_owners_password(api: FakeApi, momo: Momo, tmp_path: Path) -> None:
     refused = refusal(403, "INVALID_PASSWORD", FROM_A_FILE, attempts_remaining=5)
     words = ("reconcile", samples.REF, "0012345678")
     api.on("POST", f"{TX}/reconcile", refused)
@@ -310,10 +289,7 @@ def test_a_payment_from_a_file_is_reconciled_with_the_owners_password(
     ran = momo(*words, "--password-file", str(file))
     assert (ran.code, FROM_A_FILE in ran.err) == (0, True)
     sent = [asked.body for asked in api.asked if asked.method == "POST"]
-    assert sent[1:] == [
-        {"transaction_id": "0012345678"},
-        {"transaction_id": "0012345678", "password": "correct horse"},
-    ]
+    assert sent[1:] == [{"transaction_id": "0012345678"}, {"transaction_id": "0012345678", "password": "correct horse"}]
     many = momo("reconcile", "--from-file", "x.csv", "--password-file", str(file))
     assert (many.code, "one by one" in many.err) == (2, True)
 
@@ -345,9 +321,7 @@ def held(status: str = "PENDING") -> Says:
 
 
 @pytest.mark.usefixtures("naps")
-def test_a_held_message_that_names_the_transaction_is_told_once_while_waiting(
-    api: FakeApi, momo: Momo
-) -> None:
+def test_a_held_message_that_names_the_transaction_is_told_once_while_waiting(api: FakeApi, momo: Momo) -> None:
     api.on("GET", TX, samples.one("PENDING"), held(), held(), held("SUCCESS"))
     api.on("GET", wire.Path.EVENTS, stream(VERIFIED, VERIFIED))
     ran = momo("tx", "wait", samples.REF, "--json")
@@ -358,9 +332,7 @@ def test_a_held_message_that_names_the_transaction_is_told_once_while_waiting(
     assert (ran.code, ran.err.count(HELD)) == (0, 1)
 
 
-def test_show_says_that_a_message_which_names_the_transaction_is_held(
-    api: FakeApi, momo: Momo
-) -> None:
+def test_show_says_that_a_message_which_names_the_transaction_is_held(api: FakeApi, momo: Momo) -> None:
     api.on("GET", TX, held())
     assert f"! {HELD}" in momo("tx", "show", samples.REF, "-o", "table", COLUMNS="120").out
     api.on("GET", TX, samples.one("PENDING"))

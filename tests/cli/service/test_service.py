@@ -35,9 +35,7 @@ refuses = here / "refuses"
 if refuses.exists() and refuses.read_text() in sys.argv:
     sys.exit("Failed to connect to bus")
 """
-analyze = pytest.mark.skipif(
-    shutil.which("systemd-analyze") is None, reason="systemd-analyze is not on this machine"
-)
+analyze = pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd-analyze is not on this machine")
 
 
 class Machine:
@@ -126,10 +124,7 @@ def test_the_system_service_starts_with_and_without_the_key_among_its_credential
 
 
 def test_both_services_may_open_as_many_files_as_the_limit_of_connections_needs() -> None:
-    for file in (
-        manager.system_files(system_shop())[0],
-        manager.user_service(manager.UnitValues("/var/ama", {}), ""),
-    ):
+    for file in (manager.system_files(system_shop())[0], manager.user_service(manager.UnitValues("/var/ama", {}), "")):
         assert "LimitNOFILE=8192" in file.text.splitlines()
 
 
@@ -155,18 +150,14 @@ def test_every_job_is_a_command_that_momo_takes(job: manager.Job, momo: Momo) ->
         assert ran.code != 2, ran.err  # the daemon is down, or the shop is empty: not the words
 
 
-def test_install_writes_the_unit_and_switches_it_on(
-    machine: Machine, shop: Shop, momo: Momo
-) -> None:
+def test_install_writes_the_unit_and_switches_it_on(machine: Machine, shop: Shop, momo: Momo) -> None:
     ran = momo("daemon", "install", "--linger", "--yes", "--json")
     assert (ran.code, ran.json["data"]["status"]) == (0, "installed")
     unit = machine.units / "momo.service"
     assert ran.json["data"]["path"] == str(unit)
     text = unit.read_text()
     (line,) = [line for line in text.splitlines() if line.startswith("ExecStart=")]
-    assert shlex.split(line.removeprefix("ExecStart=")) == system.python_argv(
-        "daemon", "run", "--supervised"
-    )
+    assert shlex.split(line.removeprefix("ExecStart=")) == system.python_argv("daemon", "run", "--supervised")
     assert f"Environment=MOMO_HOME={shop.home}\n" in text
     assert unit.stat().st_mode & 0o777 == 0o644
     assert machine.asked == [
@@ -174,17 +165,13 @@ def test_install_writes_the_unit_and_switches_it_on(
         ["loginctl", "enable-linger"],
         ["systemctl", "--user", "enable", "--now", "momo.service"],
     ]
-    assert momo("daemon", "install", "--yes", "--json").json["data"]["status"] == (
-        "already_installed"
-    )
+    assert momo("daemon", "install", "--yes", "--json").json["data"]["status"] == ("already_installed")
     unit.write_text(text + "# changed\n")
     assert momo("daemon", "install", "--yes", "--json").json["data"]["status"] == "updated"
     assert unit.read_text() == text
 
 
-def test_timers_come_with_one_instance_for_each_endpoint(
-    machine: Machine, api: FakeApi, momo: Momo
-) -> None:
+def test_timers_come_with_one_instance_for_each_endpoint(machine: Machine, api: FakeApi, momo: Momo) -> None:
     api.on("GET", wire.Path.ENDPOINTS, ok([samples.ENDPOINT]))
     assert momo("daemon", "install", "--timers", "--yes").code == 0
     assert len(list(machine.units.iterdir())) == 1 + 2 * len(JOBS)
@@ -215,21 +202,15 @@ def test_nobody_to_ask_is_2_and_writes_nothing(machine: Machine, momo: Momo) -> 
     assert not machine.units.exists()
 
 
-def test_machine_without_a_running_systemd_keeps_the_files_and_says_so(
-    machine: Machine, momo: Momo
-) -> None:
+def test_machine_without_a_running_systemd_keeps_the_files_and_says_so(machine: Machine, momo: Momo) -> None:
     machine.refuses("daemon-reload")
     ran = momo("daemon", "install", "--yes", "--json")
     assert ran.code == 6
-    assert ran.json["data"]["problems"] == [
-        "systemctl --user daemon-reload: Failed to connect to bus"
-    ]
+    assert ran.json["data"]["problems"] == ["systemctl --user daemon-reload: Failed to connect to bus"]
     assert (machine.units / "momo.service").exists()
 
 
-def test_uninstall_removes_what_is_this_shop_s_and_nothing_else(
-    machine: Machine, momo: Momo
-) -> None:
+def test_uninstall_removes_what_is_this_shop_s_and_nothing_else(machine: Machine, momo: Momo) -> None:
     momo("daemon", "install", "--timers", "--yes")
     other = machine.units / "momo-second.service"
     other.write_text("# Shop: /another/shop\n")
@@ -241,9 +222,7 @@ def test_uninstall_removes_what_is_this_shop_s_and_nothing_else(
     assert momo("daemon", "uninstall", "--json").json["data"]["status"] == "already_uninstalled"
 
 
-def test_a_daemon_that_does_not_answer_is_stopped_by_its_service(
-    machine: Machine, shop: Shop, momo: Momo
-) -> None:
+def test_a_daemon_that_does_not_answer_is_stopped_by_its_service(machine: Machine, shop: Shop, momo: Momo) -> None:
     assert momo("daemon", "stop", "--get", "data.status").out == "already_stopped\n"
     assert machine.asked == []
     momo("daemon", "install", "--yes")
@@ -285,9 +264,7 @@ def test_status_says_what_systemd_knows(machine: Machine, momo: Momo, api: FakeA
     assert (ran.code, "Failed to connect to bus" in ran.err) == (0, True)
 
 
-def test_status_without_a_daemon_is_7_and_still_says_what_systemd_knows(
-    machine: Machine, momo: Momo
-) -> None:
+def test_status_without_a_daemon_is_7_and_still_says_what_systemd_knows(machine: Machine, momo: Momo) -> None:
     assert momo("daemon", "status", "-o", "table").out == ""
     momo("daemon", "install", "--yes")
     machine.says("ActiveState=failed\nSubState=failed\nMainPID=0\nUnitFileState=enabled")
@@ -296,9 +273,7 @@ def test_status_without_a_daemon_is_7_and_still_says_what_systemd_knows(
     assert momo("daemon", "status", "--json").json["error"]["code"] == "DAEMON_DOWN"
 
 
-def test_the_journal_is_shown_by_its_own_program(
-    machine: Machine, momo: Momo, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_journal_is_shown_by_its_own_program(machine: Machine, momo: Momo, monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[list[str]] = []
 
     def became(_program: str, words: list[str], _environ: dict[str, str]) -> None:
@@ -312,9 +287,7 @@ def test_the_journal_is_shown_by_its_own_program(
     assert (ran.code, ran.json["error"]["next"]) == (1, ["momo daemon logs"])
     monkeypatch.setattr(os, "execvpe", became)
     assert momo("daemon", "logs", "--journal", "-f", "--lines", "20").code == 130
-    assert seen == [
-        ["journalctl", "--user", "--unit=momo.service", "--no-pager", "-n20", "-f"],
-    ]
+    assert seen == [["journalctl", "--user", "--unit=momo.service", "--no-pager", "-n20", "-f"]]
 
 
 def test_system_service_that_could_not_see_its_program_is_refused(

@@ -64,8 +64,7 @@ def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Program:
     folder.mkdir()
     made = Program(folder)
     monkeypatch.setattr(
-        "momo_cli.service.daemon_program.verb_argv",
-        lambda *words: [sys.executable, str(made.path), *words],
+        "momo_cli.service.daemon_program.verb_argv", lambda *words: [sys.executable, str(made.path), *words]
     )
     made.says(json.dumps(DONE))
     return made
@@ -79,10 +78,7 @@ def fresh(shop: Shop) -> Shop:
 
 @pytest.mark.usefixtures("fresh")
 def test_setup_hands_its_flags_on_and_prints_the_answer(program: Program, momo: Momo) -> None:
-    ran = momo(
-        "setup", "--no-input", "--shop", "Ama", "--password-file", "/pw", "--tz", "Africa/Accra",
-        "--json",
-    )  # fmt: skip
+    ran = momo("setup", "--no-input", "--shop", "Ama", "--password-file", "/pw", "--tz", "Africa/Accra", "--json")
     assert (ran.code, ran.json) == (0, DONE)
     assert program.seen[0] == [
         "setup", "--no-input", "--json", "--shop=Ama", "--tz=Africa/Accra",
@@ -120,8 +116,7 @@ def test_setup_gives_the_secrets_to_a_pipe_too(flags: tuple[str, ...], momo: Mom
 
 @pytest.mark.usefixtures("fresh", "program")
 @pytest.mark.parametrize(
-    ("argv", "flag"),
-    [(("--password-file", "/pw"), "--shop NAME"), (("--shop", "A"), "--password-file FILE")],
+    ("argv", "flag"), [(("--password-file", "/pw"), "--shop NAME"), (("--shop", "A"), "--password-file FILE")]
 )
 def test_missing_value_without_a_person_is_exit_2_and_names_the_flag(
     argv: tuple[str, ...], flag: str, momo: Momo
@@ -136,9 +131,7 @@ def test_second_run_asks_nothing(program: Program, momo: Momo) -> None:
     assert program.seen[0] == ["setup", "--no-input", "--json", "--shown-later"]
 
 
-def test_check_asks_nothing_changes_nothing_and_looks_at_every_step(
-    program: Program, momo: Momo
-) -> None:
+def test_check_asks_nothing_changes_nothing_and_looks_at_every_step(program: Program, momo: Momo) -> None:
     ran = momo("setup", "--check", "--json")
     assert ran.code == 6
     assert program.seen[0] == ["setup", "--no-input", "--json", "--check"]
@@ -151,10 +144,7 @@ def test_check_asks_nothing_changes_nothing_and_looks_at_every_step(
 
 
 def test_refusal_of_the_program_keeps_its_exit_code(program: Program, momo: Momo) -> None:
-    error: dict[str, Any] = {
-        "success": False,
-        "error": {"code": "DATABASE_DAMAGED", "message": "bad page"},
-    }
+    error: dict[str, Any] = {"success": False, "error": {"code": "DATABASE_DAMAGED", "message": "bad page"}}
     error["error"]["next"] = ["momo restore"]
     program.says(json.dumps(error), 74)
     ran = momo("setup", "--json")
@@ -184,28 +174,17 @@ def test_setup_goes_through_a_daemon_that_runs(api: FakeApi, momo: Momo, tmp_pat
 
 def test_methods_are_registered_when_the_daemon_runs(api: FakeApi, momo: Momo) -> None:
     api.on("POST", wire.Path.LOCAL_SETUP, ok(DONE["data"]))
-    api.on(
-        "POST",
-        wire.Path.PAYMENT_METHODS,
-        ok(samples.METHOD_ROW),
-        refusal(409, "PAYMENT_METHOD_EXISTS"),
-    )
+    api.on("POST", wire.Path.PAYMENT_METHODS, ok(samples.METHOD_ROW), refusal(409, "PAYMENT_METHOD_EXISTS"))
     two = ("--method", "mtn:0244124567:Ama Mensah", "--method", "momo_telecel:0204100011:Ama")
     assert momo("setup", *two, "--json").code == 0
-    assert api.asked[1].body == {
-        "provider": "momo_mtn",
-        "phone_number": "0244124567",
-        "account_name": "Ama Mensah",
-    }
+    assert api.asked[1].body == {"provider": "momo_mtn", "phone_number": "0244124567", "account_name": "Ama Mensah"}
     assert api.asked[2].body["provider"] == "momo_telecel"
 
 
 @pytest.mark.usefixtures("program")
 def test_methods_wait_for_the_daemon_with_the_command_to_type(momo: Momo) -> None:
     ran = momo("setup", "--method", "mtn:0244124567:Ama", "-o", "table")
-    assert ran.err.splitlines()[1].strip() == (
-        'momo lines add 0244124567 --provider momo_mtn --name "Ama"'
-    )
+    assert ran.err.splitlines()[1].strip() == ('momo lines add 0244124567 --provider momo_mtn --name "Ama"')
 
 
 DRIVER = """
@@ -224,9 +203,7 @@ def test_setup_asks_on_a_terminal_and_shows_no_password(program: Program, shop: 
         shown = read_until(master, b"shop's name? ")
         os.write(master, b"Ama Provisions\n")
         for password in ("short", "correct horse", "another horse", "correct horse"):
-            shown += read_until(
-                master, b"or more): " if password != "another horse" else b"again: "
-            )
+            shown += read_until(master, b"or more): " if password != "another horse" else b"again: ")
             os.write(master, password.encode() + b"\n")
         shown += read_until(master, b"again: ")
         os.write(master, b"correct horse\n")

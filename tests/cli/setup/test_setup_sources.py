@@ -102,11 +102,9 @@ def test_an_android_phone_is_offered_when_no_modem_is_found(
     assert ran.err.count("Is it? hilink, android") == 2
     assert ran.err.count("The networks of its SIMs") == 2
     assert "Whoever holds the phone can invent messages" in ran.err
-    assert sources(shop) == [
-        {"name": "phone1", "kind": "android", "networks": ["mtn", "none"], "may_pay": True}
-    ]
+    assert sources(shop) == [{"name": "phone1", "kind": "android", "networks": ["mtn", "none"], "may_pay": True}]
     assert restarts == ["stop", "start"]
-    following = ["momo daemon certificate create", "momo phones rotate-key phone1 --qr", "momo phones sources"]  # fmt: skip
+    following = ["momo daemon certificate create", "momo phones rotate-key phone1 --qr", "momo phones sources"]
     places = [ran.err.index(f"      {line}\n") for line in following]
     assert places == sorted(places)
     assert ran.code == 6
@@ -138,9 +136,7 @@ def test_a_hilink_stick_is_offered_and_read_at_once(
     assert "Found the MTN SIM" in ran.err
 
 
-def test_neither_is_remembered_and_asked_again_only_when_wished(
-    momo: Momo, shop: Shop, typed: BinaryIO
-) -> None:
+def test_neither_is_remembered_and_asked_again_only_when_wished(momo: Momo, shop: Shop, typed: BinaryIO) -> None:
     typed.write(TO_THE_PHONE + b"\n" + REST)
     first = momo("setup", *FLAGS)
     assert "Is it? hilink, android" in first.err

@@ -73,9 +73,7 @@ def settled(api: FakeApi, momo: Momo, shop: Shop, monkeypatch: pytest.MonkeyPatc
     return told
 
 
-def test_flags_alone_lead_to_the_first_practice_payment(
-    settled: list[Any], api: FakeApi, momo: Momo
-) -> None:
+def test_flags_alone_lead_to_the_first_practice_payment(settled: list[Any], api: FakeApi, momo: Momo) -> None:
     ran = momo(
         "setup", "--no-input", "--method", "mtn:0244124567:Ama Mensah",
         "--sim", "zte-front:0=0244124567", "--http", "off", "--endpoint", "https://a.example/hook",
@@ -227,20 +225,14 @@ def test_without_the_flag_nobody_is_asked_for_a_test_payment(new_sim: FakeApi, m
     assert wire.Path.LOCAL_SIM_TEST_PAYMENT not in {one.path for one in new_sim.asked}
 
 
-@pytest.mark.parametrize(
-    ("state", "fix"),
-    [("unparsed", "momo messages sample m1"), ("held", "momo review list")],
-)
+@pytest.mark.parametrize(("state", "fix"), [("unparsed", "momo messages sample m1"), ("held", "momo review list")])
 def test_an_sms_that_is_not_read_or_held_ends_the_wait_for_the_test_payment(
     state: str, fix: str, new_sim: FakeApi, momo: Momo
 ) -> None:
     new = {"id": "m1", "state": state, "sender": "MobileMoney", "fields": {}}
     old, made_up = {**new, "id": "m0"}, {**new, "id": "m3", "test": True}
     other = {**new, "id": "m2", "state": "not_payment"}
-    new_sim.on(
-        "GET", wire.Path.LOCAL_MESSAGES, ok([old]), ok([made_up, old]), ok([other, old]),
-        ok([new, other, old]),
-    )  # fmt: skip
+    new_sim.on("GET", wire.Path.LOCAL_MESSAGES, ok([old]), ok([made_up, old]), ok([other, old]), ok([new, other, old]))
     ran = momo("setup", "--no-input", "--first-payment", "--json")
     told = next(step for step in ran.json["data"]["steps"] if step["id"] == "first_payment")
     assert (told["status"], told["fix"]) == ("needs_action", fix)
@@ -254,9 +246,7 @@ def test_a_test_payment_that_does_not_come_needs_action(
     assert statuses(ran)["first_payment"] == "needs_action"
 
 
-def test_place_for_backups_is_set_and_gets_a_copy_at_once(
-    settled: list[Any], momo: Momo, tmp_path: Path
-) -> None:
+def test_place_for_backups_is_set_and_gets_a_copy_at_once(settled: list[Any], momo: Momo, tmp_path: Path) -> None:
     stick = tmp_path / "stick"
     stick.mkdir()
     ran = momo("setup", "--no-input", "--backup-to", str(stick), "--json")
@@ -267,9 +257,7 @@ def test_place_for_backups_is_set_and_gets_a_copy_at_once(
     assert (statuses(again)["backup"], len(settled)) == ("done", 2)
 
 
-def test_a_place_for_backups_that_does_not_exist_is_not_stored(
-    settled: list[Any], momo: Momo, tmp_path: Path
-) -> None:
+def test_a_place_for_backups_that_does_not_exist_is_not_stored(settled: list[Any], momo: Momo, tmp_path: Path) -> None:
     for wrong in (tmp_path / "stick", tmp_path / "stick" / "momo"):
         ran = momo("setup", "--no-input", "--backup-to", str(wrong), "--json")
         (told,) = [one for one in ran.json["data"]["steps"] if one["id"] == "backup"]
@@ -284,9 +272,7 @@ def test_a_person_is_asked_again_for_a_place_that_is_wrong_or_on_the_same_disk(
     ours, stick = tmp_path / "ours", tmp_path / "stick"
     ours.mkdir()
     stick.mkdir()
-    monkeypatch.setattr(
-        config_file, "disk_of", lambda folder: 2 if folder.is_relative_to(stick) else 1
-    )
+    monkeypatch.setattr(config_file, "disk_of", lambda folder: 2 if folder.is_relative_to(stick) else 1)
     # No service, it may sleep, no number, no endpoint; a typo, a folder on the shop's disk, the stick.
     places = f"{tmp_path}/stikc/momo\n{ours}\n\n{stick}/momo\n"
     typed.write(b"\nn\nn\n\n\n" + places.encode())
@@ -328,9 +314,7 @@ def test_a_machine_is_kept_awake_where_that_is_wished_and_the_lid_is_told_of(
         ("shop = ", "--from:"),
     ],
 )
-def test_file_that_is_wrong_is_2_and_names_the_key(
-    text: str, why: str, momo: Momo, tmp_path: Path
-) -> None:
+def test_file_that_is_wrong_is_2_and_names_the_key(text: str, why: str, momo: Momo, tmp_path: Path) -> None:
     file = tmp_path / "shop.toml"
     file.write_text(text)
     ran = momo("setup", "--from", str(file), "--json")
@@ -338,9 +322,7 @@ def test_file_that_is_wrong_is_2_and_names_the_key(
     assert why in ran.json["error"]["message"]
 
 
-def test_step_that_fails_is_told_and_the_next_one_goes_on(
-    settled: list[Any], api: FakeApi, momo: Momo
-) -> None:
+def test_step_that_fails_is_told_and_the_next_one_goes_on(settled: list[Any], api: FakeApi, momo: Momo) -> None:
     api.on("POST", wire.Path.ENDPOINTS, refusal(422, "URL_NOT_ALLOWED"))
     ran = momo("setup", "--no-input", "--endpoint", "https://10.0.0.1/", "--practice", "--json")
     assert ran.code == 6
@@ -507,9 +489,7 @@ def test_a_taken_port_that_is_kept_is_one_problem_with_one_command(
     ran = momo("setup", "-o", "table")
     assert ran.code == 6
     assert ran.out.splitlines()[-1] == "! 1 step to go."
-    assert (
-        ran.err.count("Another program uses 127.0.0.1:") == 2
-    )  # at the question, and as its outcome
+    assert ran.err.count("Another program uses 127.0.0.1:") == 2  # at the question, and as its outcome
     assert ran.err.splitlines()[-1].startswith("next:  momo config set http.bind 127.0.0.1:")
     assert (settled, down) == ([], [])
     flags = momo("setup", "--no-input", "--service", "none", "--json")
@@ -545,10 +525,7 @@ def test_http_has_the_same_values_on_every_command(
         raise Failure(wire.ErrorCode.NOT_SET_UP)
 
     monkeypatch.setattr("momo_cli.commands.upkeep.daemon.exec_daemon", run)
-    values = {
-        "loopback": "127.0.0.1:8420", "lan": "0.0.0.0:8420", "127.0.0.1:9": "127.0.0.1:9",
-        "off": "off",
-    }  # fmt: skip
+    values = {"loopback": "127.0.0.1:8420", "lan": "0.0.0.0:8420", "127.0.0.1:9": "127.0.0.1:9", "off": "off"}
     for given, address in values.items():
         momo("setup", "--no-input", "--http", given, "--json")
         momo("daemon", "run", "--http", given)
@@ -563,9 +540,7 @@ def test_a_wrong_url_is_asked_again_and_momo_listen_is_named(
     settled: list[Any], api: FakeApi, momo: Momo, typed: BinaryIO
 ) -> None:
     wrong = refusal(422, "URL_NOT_ALLOWED", "The URL must begin with https://.")
-    api.on(
-        "POST", wire.Path.ENDPOINTS, wrong, Says({"success": True, "data": samples.ENDPOINT}, 201)
-    )
+    api.on("POST", wire.Path.ENDPOINTS, wrong, Says({"success": True, "data": samples.ENDPOINT}, 201))
     typed.write(b"\nn\nn\n\nhttp://127.0.0.1:3000/hook\nhttps://a.example/hook\n\n")
     ran = momo("setup", "-o", "table")
     assert "! The URL must begin with https://." in ran.err

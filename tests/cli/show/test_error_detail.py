@@ -39,9 +39,7 @@ def test_a_payment_that_was_used_is_shown_with_what_it_paid(api: FakeApi, momo: 
     )
 
 
-def test_the_refusal_stands_where_what_it_paid_cannot_be_looked_up(
-    api: FakeApi, momo: Momo
-) -> None:
+def test_the_refusal_stands_where_what_it_paid_cannot_be_looked_up(api: FakeApi, momo: Momo) -> None:
     used(api)
     ran = momo("reconcile", samples.REF, "40412345678", "--json")
     assert (ran.code, ran.json["error"]["code"]) == (5, "TRANSACTION_ID_ALREADY_USED")
@@ -94,9 +92,7 @@ def test_of_an_id_that_two_networks_carry_each_is_typed_out(api: FakeApi, momo: 
 def test_a_sim_that_is_taken_leads_to_both_ways_out(api: FakeApi, momo: Momo) -> None:
     holder = samples.MESSAGE
     api.on("GET", wire.Path.SIMS, ok(samples.SIMS))
-    answer = refusal(
-        409, "SIM_ALREADY_ASSIGNED", payment_method_id=holder, phone_number="+233200000011"
-    )
+    answer = refusal(409, "SIM_ALREADY_ASSIGNED", payment_method_id=holder, phone_number="+233200000011")
     api.on("PATCH", f"/v1/payment-methods/{samples.METHOD}", answer)
     ran = momo("lines", "update", samples.METHOD, "--sim", "zte-front:0", "--json")
     assert ran.json["error"]["next"] == [

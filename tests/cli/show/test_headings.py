@@ -15,18 +15,8 @@ PAGE = {"limit": 1, "offset": 0, "total": 3}
     ("words", "path", "row", "said"),
     [
         ("messages list", Path.LOCAL_MESSAGES, samples.MESSAGE_ROW, "messages"),
-        (
-            "messages list --state unparsed",
-            Path.LOCAL_MESSAGES,
-            samples.MESSAGE_ROW,
-            "messages (unparsed)",
-        ),
-        (
-            "deliveries list --status failed",
-            Path.DELIVERIES,
-            samples.DELIVERY,
-            "deliveries (failed)",
-        ),
+        ("messages list --state unparsed", Path.LOCAL_MESSAGES, samples.MESSAGE_ROW, "messages (unparsed)"),
+        ("deliveries list --status failed", Path.DELIVERIES, samples.DELIVERY, "deliveries (failed)"),
         ("review list", Path.REVIEWS, samples.REVIEW, "reviews"),
     ],
 )

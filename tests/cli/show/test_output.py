@@ -133,9 +133,7 @@ def test_csv_of_a_list_holds_no_formula_and_plain_is_as_it_came(api: FakeApi, mo
     assert plain == f"{row['payer_name']}\t{row['payer_phone']}\t-2.00\n"
 
 
-@pytest.mark.parametrize(
-    ("form", "total"), [("plain", 10_000), ("ndjson", 10_000), ("csv", 10_000), ("table", 1_200)]
-)
+@pytest.mark.parametrize(("form", "total"), [("plain", 10_000), ("ndjson", 10_000), ("csv", 10_000), ("table", 1_200)])
 def test_ten_thousand_orders_are_never_held_at_once(
     form: str, total: int, api: FakeApi, momo: Momo, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -198,9 +196,7 @@ def test_a_group_without_a_list_shows_its_help_and_exits_2(momo: Momo) -> None:
     assert momo().out == momo("--help").out
 
 
-def test_the_first_screen_fits_on_the_smallest_terminal_and_help_all_has_the_rest(
-    momo: Momo,
-) -> None:
+def test_the_first_screen_fits_on_the_smallest_terminal_and_help_all_has_the_rest(momo: Momo) -> None:
     top = {name.split()[0] for name in COMMANDS}
     first = momo(COLUMNS="80").out.splitlines()
     assert len(top) <= 34
@@ -239,9 +235,7 @@ def test_version_names_the_daemon_that_runs(api: FakeApi, momo: Momo) -> None:
         ("full", "new transactions are refused, payments are still recorded"),
     ],
 )
-def test_the_status_says_what_a_full_disk_stops(
-    room: str, said: str, api: FakeApi, momo: Momo
-) -> None:
+def test_the_status_says_what_a_full_disk_stops(room: str, said: str, api: FakeApi, momo: Momo) -> None:
     data = {**samples.STATUS, "phones": [], "disk_free_bytes": 90_000_000, "disk": {"room": room}}
     api.on("GET", wire.Path.LOCAL_STATUS, ok(data))
     ran = momo("status", "--fail-if-unhealthy", "-o", "table")

@@ -21,10 +21,7 @@ from tests.cli.conftest import Shop
 
 VIEW = View(
     fields=(Field("id"),),
-    heads=(
-        Head("ID", lambda row, _: str(row["id"])),
-        Head("N", lambda row, _: str(row["n"]), right=True),
-    ),
+    heads=(Head("ID", lambda row, _: str(row["id"])), Head("N", lambda row, _: str(row["n"]), right=True)),
 )
 
 
@@ -73,9 +70,7 @@ def test_later_blocks_stand_under_the_first(terminal: Terminal) -> None:
 def test_pager_is_the_one_that_the_environment_names(
     environ: dict[str, str], words: list[str], terminal: Terminal
 ) -> None:
-    located = replace(
-        terminal.located, environ={"PATH": os.environ["PATH"], "TERM": "xterm", **environ}
-    )
+    located = replace(terminal.located, environ={"PATH": os.environ["PATH"], "TERM": "xterm", **environ})
     found = pager_command(replace(terminal, located=located))
     assert [Path(word).name for word in found[:1]] + found[1:] == words
 
@@ -88,14 +83,9 @@ def shown(terminal: Terminal, pager: str, count: int) -> str:
 
     master, slave = pty.openpty()
     fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
-    located = replace(
-        terminal.located,
-        environ={"PATH": os.environ["PATH"], "TERM": "xterm", "PAGER": pager},
-    )
+    located = replace(terminal.located, environ={"PATH": os.environ["PATH"], "TERM": "xterm", "PAGER": pager})
     with os.fdopen(slave, "w", encoding="utf-8") as screen:
-        show_paged(
-            replace(terminal, stdout=screen, located=located), (f"{n}" for n in range(count))
-        )
+        show_paged(replace(terminal, stdout=screen, located=located), (f"{n}" for n in range(count)))
     got = b""
     with suppress(OSError):  # EIO: the other side is closed, and all of it was read
         while piece := os.read(master, 65536):
@@ -126,9 +116,7 @@ class Screen(io.StringIO):
 @pytest.fixture
 def terminal_progress(shop: Shop) -> Terminal:
     flags = Flags(output=Output.TABLE)
-    return replace(
-        open_terminal(flags, {**shop.environ, "TERM": "xterm"}), stderr=Screen(), symbols=True
-    )
+    return replace(open_terminal(flags, {**shop.environ, "TERM": "xterm"}), stderr=Screen(), symbols=True)
 
 
 def run(terminal_progress: Terminal) -> str:
@@ -173,9 +161,7 @@ def test_ascii_where_the_locale_is(terminal_progress: Terminal) -> None:
     ],
     ids=["pipe", "quiet", "rows on the same screen"],
 )
-def test_nothing_where_it_would_be_in_the_way(
-    terminal_progress: Terminal, told: dict[str, object]
-) -> None:
+def test_nothing_where_it_would_be_in_the_way(terminal_progress: Terminal, told: dict[str, object]) -> None:
     assert run(replace(terminal_progress, **told)) == ""  # type: ignore[arg-type]  # fields by name
 
 

@@ -97,10 +97,7 @@ def test_on_a_terminal_each_look_fills_the_screen_and_the_screen_comes_back(
     ("change", "said"),
     [
         ({"ready": True, "unplaced_payments": 0, "phones": []}, ""),
-        (
-            {"ready": True, "unplaced_payments": 1, "phones": []},
-            "1 payment matches none of your numbers",
-        ),
+        ({"ready": True, "unplaced_payments": 1, "phones": []}, "1 payment matches none of your numbers"),
         (
             {"ready": False, "unplaced_payments": 3},
             "1 SIM has no number: zte-front:1; 3 payments match none of your numbers",

@@ -78,9 +78,7 @@ def test_a_listener_whose_daemon_hangs_can_be_forced(shop: Shop) -> None:
 
 
 @pytest.mark.parametrize("end", [signal.SIGHUP, signal.SIGTERM])
-def test_a_listener_whose_terminal_is_closed_removes_its_endpoint(
-    end: signal.Signals, shop: Shop
-) -> None:
+def test_a_listener_whose_terminal_is_closed_removes_its_endpoint(end: signal.Signals, shop: Shop) -> None:
     api, made = FakeApi(), {**samples.ENDPOINT, "is_sandbox": True}
     api.on("POST", wire.Path.LOCAL_LISTEN, ok(made, secret="whsec_x"))
     api.on("POST", f"/local/v1/listen/{made['id']}", Says(stream=": hello\n\n"))

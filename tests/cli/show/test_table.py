@@ -23,12 +23,7 @@ VIEW = View(
     ),
 )
 PAID = {"state": "✓ PAID", "amount": "12.50", "why": "", "id": "0123456789abcdef"}
-SHORT = {
-    "state": "! SHORT",
-    "amount": "1,012.50",
-    "why": "paid from 055 000 0099, expected 024 412 4567",
-    "id": "x1",
-}
+SHORT = {"state": "! SHORT", "amount": "1,012.50", "why": "paid from 055 000 0099, expected 024 412 4567", "id": "x1"}
 
 
 @pytest.fixture
@@ -84,11 +79,7 @@ def test_column_that_is_empty_in_every_row_makes_room(terminal: Terminal) -> Non
         "─" * 23,
         "✓ PAID   12.50       x1",
     ]
-    assert drawn(terminal, 20, {**PAID, "id": "x1"})[1:] == [
-        "STATE   AMOUNT  ID",
-        "─" * 18,
-        "✓ PAID   12.50  x1",
-    ]
+    assert drawn(terminal, 20, {**PAID, "id": "x1"})[1:] == ["STATE   AMOUNT  ID", "─" * 18, "✓ PAID   12.50  x1"]
 
 
 def test_id_of_a_record_is_whole_so_that_it_can_be_copied(terminal: Terminal) -> None:
@@ -98,10 +89,7 @@ def test_id_of_a_record_is_whole_so_that_it_can_be_copied(terminal: Terminal) ->
 def test_colour_takes_no_room(terminal: Terminal) -> None:
     plain = drawn(terminal, 60, PAID, SHORT)
     coloured = drawn(replace(terminal, color=True), 60, PAID, SHORT)
-    bare = [
-        line.replace("\x1b[1m", "").replace("\x1b[32m", "").replace("\x1b[0m", "")
-        for line in coloured
-    ]
+    bare = [line.replace("\x1b[1m", "").replace("\x1b[32m", "").replace("\x1b[0m", "") for line in coloured]
     assert "\x1b[32m✓ PAID\x1b[0m " in coloured[3]
     assert bare == plain
 
@@ -124,18 +112,14 @@ letters = st.text(st.sampled_from("ab付é "), max_size=40)
 
 @given(
     rows=st.lists(
-        st.fixed_dictionaries(
-            {"state": letters, "amount": st.just("1.00"), "why": letters, "id": ids}
-        ),
+        st.fixed_dictionaries({"state": letters, "amount": st.just("1.00"), "why": letters, "id": ids}),
         min_size=1,
         max_size=4,
     ),
     columns=st.integers(20, 90),
 )
 @example(rows=[{"state": "", "amount": "1.00", "why": "a", "id": "0" * 21}], columns=20)
-def test_no_line_is_wider_than_its_terminal_but_an_id(
-    rows: list[dict[str, str]], columns: int
-) -> None:
+def test_no_line_is_wider_than_its_terminal_but_an_id(rows: list[dict[str, str]], columns: int) -> None:
     bare = open_terminal(Flags(output=Output.TABLE), {"HOME": "/nowhere", "TERM": "xterm"})
     shown = drawn(replace(bare, symbols=True), columns, *rows)
     ids = {row["id"] for row in rows}
@@ -158,10 +142,7 @@ def test_line_that_is_too_wide_goes_on_below_its_text() -> None:
         "TODAY     42 paid GHS 3,118.50",
         "          1 to review",
     ]
-    assert wrap_hanging("   nothing listens at that address", 20) == [
-        "   nothing listens",
-        "   at that address",
-    ]
+    assert wrap_hanging("   nothing listens at that address", 20) == ["   nothing listens", "   at that address"]
     assert wrap_hanging("! \x1b[31msome webhooks\x1b[0m were given up", 18) == [
         "! \x1b[31msome webhooks\x1b[0m",
         "  were given up",
@@ -188,9 +169,9 @@ def test_no_word_is_broken_where_another_column_can_give_way(terminal: Terminal)
 @given(line=st.text(st.sampled_from("ab付é ·-"), max_size=60), columns=st.integers(20, 60))
 def test_hanging_loses_no_word_and_is_never_wider_than_it_must_be(line: str, columns: int) -> None:
     found = wrap_hanging(line, columns)
-    assert "".join(found).replace(" ", "").replace("·", "").replace("-", "") == line.replace(
-        " ", ""
-    ).replace("·", "").replace("-", "")
+    assert "".join(found).replace(" ", "").replace("·", "").replace("-", "") == line.replace(" ", "").replace(
+        "·", ""
+    ).replace("-", "")
     widest = max(map(text_width, line.split(" ")))
     assert all(text_width(piece) <= max(columns, widest + 16) for piece in found)
 

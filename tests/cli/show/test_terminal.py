@@ -31,12 +31,7 @@ def lines(api: FakeApi) -> FakeApi:
 
 def run(shop: Shop, *argv: str, **environ: str) -> subprocess.CompletedProcess[bytes]:
     return subprocess.run(
-        [*MOMO, *argv],
-        env={**shop.environ, **environ},
-        cwd=ROOT,
-        capture_output=True,
-        check=False,
-        timeout=30,
+        [*MOMO, *argv], env={**shop.environ, **environ}, cwd=ROOT, capture_output=True, check=False, timeout=30
     )
 
 
@@ -106,11 +101,7 @@ class Screen(io.StringIO):
     ],
 )
 def test_colour_is_for_terminals_that_want_it(
-    flags: Flags,
-    environ: dict[str, str],
-    colour: bool,
-    shop: Shop,
-    monkeypatch: pytest.MonkeyPatch,
+    flags: Flags, environ: dict[str, str], colour: bool, shop: Shop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("sys.stdout", Screen())
     assert open_terminal(flags, {**shop.environ, "TERM": "xterm", **environ}).color is colour
@@ -144,11 +135,7 @@ def test_names_survive_the_poorest_locale(shop: Shop) -> None:
 def test_head_ends_a_long_list_quietly(api: FakeApi, shop: Shop) -> None:
     api.on("GET", wire.Path.TRANSACTIONS, ok([samples.PAID] * 5000, pagination=samples.PAGE))
     with subprocess.Popen(
-        [*MOMO, "tx", "list"],
-        env=shop.environ,
-        cwd=ROOT,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
+        [*MOMO, "tx", "list"], env=shop.environ, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE
     ) as process:
         assert process.stdout is not None
         assert process.stderr is not None
@@ -159,9 +146,7 @@ def test_head_ends_a_long_list_quietly(api: FakeApi, shop: Shop) -> None:
 
 
 def test_cron_without_home_or_runtime_folder_is_told_plainly() -> None:
-    done = subprocess.run(
-        [*MOMO, "lines", "--quiet"], env={}, cwd=ROOT, capture_output=True, check=False, timeout=30
-    )
+    done = subprocess.run([*MOMO, "lines", "--quiet"], env={}, cwd=ROOT, capture_output=True, check=False, timeout=30)
     assert done.returncode == 11
     assert done.stdout == b""
     assert done.stderr.count(b"\n") == 2
@@ -175,11 +160,7 @@ def test_ctrl_c_is_130_without_a_traceback(shop: Shop) -> None:
         listener.bind(str(shop.socket))
         listener.listen()
         with subprocess.Popen(
-            [*MOMO, "lines"],
-            env=shop.environ,
-            cwd=ROOT,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
+            [*MOMO, "lines"], env=shop.environ, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE
         ) as process:
             caller, _ = listener.accept()
             with caller:
@@ -213,9 +194,8 @@ def test_defect_is_written_down_without_locals(api: FakeApi, shop: Shop) -> None
     ids=["result in a pipe", "messages in a file"],
 )
 def test_messages_are_wrapped_to_the_terminal_that_shows_them(
-    stdout: type[io.StringIO], stderr: type[io.StringIO], wrapped: bool,
-    shop: Shop, monkeypatch: pytest.MonkeyPatch,
-) -> None:  # fmt: skip
+    stdout: type[io.StringIO], stderr: type[io.StringIO], wrapped: bool, shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
     told = stderr()
     monkeypatch.setattr("sys.stdout", stdout())
     monkeypatch.setattr("sys.stderr", told)

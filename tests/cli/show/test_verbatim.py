@@ -13,10 +13,7 @@ from tests.fakes.fake_api import FakeApi, ok
 
 DELIVERY = samples.DELIVERY["id"]
 LETTER = samples.DEAD_LETTER["id"]
-PAYLOAD = {
-    "type": "transaction.forwarded",
-    "data": {"payer": {"name": "Kofi Ɔsei Boateng Antwi", "note": "a  b · c"}},
-}
+PAYLOAD = {"type": "transaction.forwarded", "data": {"payer": {"name": "Kofi Ɔsei Boateng Antwi", "note": "a  b · c"}}}
 BODY = json.dumps(PAYLOAD, ensure_ascii=False, separators=(",", ":"))
 LONG = {**samples.MESSAGE_ROW, "body": "Payment received for GHS 12.50 " * 9}
 
@@ -52,9 +49,7 @@ def test_it_is_the_same_on_a_narrow_terminal_as_in_a_pipe(line: str, momo: Momo)
 
 @pytest.mark.parametrize("what", [("deliveries", DELIVERY), ("dead-letters", LETTER)])
 @pytest.mark.parametrize("environ", [{"COLUMNS": "40"}, {"COLUMNS": "40", "LANG": "C"}])
-def test_a_payload_stands_on_one_line_as_it_is_sent(
-    what: tuple[str, str], environ: dict[str, str], momo: Momo
-) -> None:
+def test_a_payload_stands_on_one_line_as_it_is_sent(what: tuple[str, str], environ: dict[str, str], momo: Momo) -> None:
     noun, one = what
     ran = momo(noun, "show", one, "--payload", "-o", "table", **environ)
     assert ran.out.splitlines()[-1] == BODY
@@ -78,9 +73,7 @@ class Screen(io.StringIO):
         return True
 
 
-def test_a_webhook_that_listen_prints_is_not_wrapped_on_a_screen(
-    shop: Shop, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_webhook_that_listen_prints_is_not_wrapped_on_a_screen(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
     said = Screen()
     monkeypatch.setattr("sys.stdout", Screen())
     monkeypatch.setattr("sys.stderr", said)

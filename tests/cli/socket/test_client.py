@@ -112,9 +112,7 @@ def test_slow_daemon_is_told_with_the_limit(shop: Shop, momo: Momo) -> None:
     assert "did not answer within 0.05 s" in ran.err
 
 
-def test_an_answer_that_comes_before_the_body_is_read_is_heard(
-    shop: Shop, momo: Momo, tmp_path: Path
-) -> None:
+def test_an_answer_that_comes_before_the_body_is_read_is_heard(shop: Shop, momo: Momo, tmp_path: Path) -> None:
     body = tmp_path / "big.json"
     body.write_text(json.dumps({"text": "x" * 4_000_000}))  # more than any socket holds
     shop.socket.parent.mkdir(mode=0o700)
@@ -175,20 +173,11 @@ def sending(shop: Shop, *pieces: bytes, ends: bool = True) -> Iterator[list[byte
 
 LENGTH = b"HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n"
 CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
-CUT_OFF = (
-    b"",
-    b"HTTP/1.1 2",
-    LENGTH[:-2],
-    LENGTH + b'{"success":',
-    CHUNKED,
-    CHUNKED + b"2\r\n{}\r\n",
-)
+CUT_OFF = (b"", b"HTTP/1.1 2", LENGTH[:-2], LENGTH + b'{"success":', CHUNKED, CHUNKED + b"2\r\n{}\r\n")
 
 
 @pytest.mark.parametrize("part", CUT_OFF)
-def test_a_daemon_that_ends_in_the_middle_of_its_answer_is_asked_once_more(
-    part: bytes, shop: Shop, momo: Momo
-) -> None:
+def test_a_daemon_that_ends_in_the_middle_of_its_answer_is_asked_once_more(part: bytes, shop: Shop, momo: Momo) -> None:
     with sending(shop, part) as asked:
         ran = momo("lines")
         assert len(asked) == 2
@@ -214,9 +203,7 @@ def test_a_daemon_that_hangs_in_the_middle_of_its_answer_is_told_with_the_limit(
     assert "did not answer within 0.05 s" in ran.err
 
 
-def test_an_answer_outside_the_protocol_is_told_and_not_asked_for_again(
-    shop: Shop, momo: Momo
-) -> None:
+def test_an_answer_outside_the_protocol_is_told_and_not_asked_for_again(shop: Shop, momo: Momo) -> None:
     with sending(shop, b"220 mail.example ESMTP\r\n", ends=False) as asked:
         ran = momo("lines")
         assert len(asked) == 1
@@ -239,9 +226,7 @@ def test_a_silent_stream_ends_at_its_time_limit(shop: Shop) -> None:
         assert list(client_of(shop).events(left=lambda: 0.05)) == [None, None]
 
 
-def test_stale_socket_is_told_after_two_seconds_of_trying(
-    shop: Shop, momo: Momo, naps: list[float]
-) -> None:
+def test_stale_socket_is_told_after_two_seconds_of_trying(shop: Shop, momo: Momo, naps: list[float]) -> None:
     shop.socket.parent.mkdir(mode=0o700)
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(str(shop.socket))
@@ -333,9 +318,7 @@ def test_long_home_moves_the_socket_on_both_sides(tmp_path: Path) -> None:
     assert "/momo-4242/" in socket_path
 
 
-def test_secret_goes_to_its_file_and_not_to_stdout(
-    api: FakeApi, momo: Momo, tmp_path: Path
-) -> None:
+def test_secret_goes_to_its_file_and_not_to_stdout(api: FakeApi, momo: Momo, tmp_path: Path) -> None:
     api.on("POST", wire.Path.ENDPOINTS, ok(samples.ENDPOINT, secret="whsec_canary"))
     file = tmp_path / "secret"
     argv = ("endpoints", "add", "https://shop.example/hook", "--secret-file", str(file), "--json")

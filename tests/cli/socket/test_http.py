@@ -63,7 +63,7 @@ def outcome(pieces: Sequence[bytes], *, by_line: bool, hangs: bool = False) -> O
 
 
 tokens = st.text("abcXYZ-", min_size=1, max_size=8)
-values = st.text(st.characters(min_codepoint=33, max_codepoint=255, exclude_categories=["Cc"]), max_size=9)  # fmt: skip
+values = st.text(st.characters(min_codepoint=33, max_codepoint=255, exclude_categories=["Cc"]), max_size=9)
 bodies = st.binary(max_size=200) | st.text("ab:\r\n", max_size=80).map(str.encode)
 places_of = st.lists(st.integers(0, 10_000), max_size=12)
 
@@ -72,7 +72,7 @@ places_of = st.lists(st.integers(0, 10_000), max_size=12)
 def answers(draw: st.DrawFn) -> tuple[bytes, bytes, bool]:
     """Make a correct answer, its body, and whether the body's end is marked."""
     body = draw(bodies)
-    fields = [f"X-{name}: {value}" for name, value in draw(st.lists(st.tuples(tokens, values), max_size=4))]  # fmt: skip
+    fields = [f"X-{name}: {value}" for name, value in draw(st.lists(st.tuples(tokens, values), max_size=4))]
     framing = draw(st.sampled_from(("length", "chunked", "close")))
     sent = body
     if framing == "length":
@@ -80,7 +80,7 @@ def answers(draw: st.DrawFn) -> tuple[bytes, bytes, bool]:
     elif framing == "chunked":
         fields.append("Transfer-Encoding: Chunked")
         chunks = [piece for piece in cut(body, draw(places_of)) if piece]
-        extension, trailer = draw(st.sampled_from(("", ";a=b"))), draw(st.sampled_from(("", "X-T: 1\r\n")))  # fmt: skip
+        extension, trailer = draw(st.sampled_from(("", ";a=b"))), draw(st.sampled_from(("", "X-T: 1\r\n")))
         sent = b"".join(f"{len(c):x}{extension}\r\n".encode() + c + b"\r\n" for c in chunks)
         sent += f"0\r\n{trailer}\r\n".encode()
     interim = draw(st.sampled_from(("", "HTTP/1.1 100 Continue\r\n\r\n")))
@@ -107,7 +107,7 @@ def test_an_answer_that_breaks_off_is_never_taken_for_a_whole_one(
     made: tuple[bytes, bytes, bool], places: list[int], by_line: bool, end: int
 ) -> None:
     answer, _, marked = made
-    head = answer.rindex(b"\r\n\r\n", 0, answer.index(b"\r\n\r\n", 30 if answer[9:10] == b"1" else 0) + 4) + 4  # fmt: skip
+    head = answer.rindex(b"\r\n\r\n", 0, answer.index(b"\r\n\r\n", 30 if answer[9:10] == b"1" else 0) + 4) + 4
     most = len(answer) if marked else head
     cut_off = answer[: end % most]
     for hangs, error in ((False, ConnectionError), (True, TimeoutError)):
@@ -115,7 +115,7 @@ def test_an_answer_that_breaks_off_is_never_taken_for_a_whole_one(
         assert found[0] is error, found
 
 
-@given(answers(), st.lists(st.tuples(st.integers(0, 10_000), st.integers(0, 255)), min_size=1, max_size=3), places_of)  # fmt: skip
+@given(answers(), st.lists(st.tuples(st.integers(0, 10_000), st.integers(0, 255)), min_size=1, max_size=3), places_of)
 def test_a_damaged_answer_has_one_outcome_however_its_bytes_are_split(
     made: tuple[bytes, bytes, bool], changes: list[tuple[int, int]], places: list[int]
 ) -> None:
@@ -146,11 +146,9 @@ def test_a_damaged_answer_has_one_outcome_however_its_bytes_are_split(
         (b"HTTP/1.1 200 OK\r\n" + b"A: b\r\n" * 20_000, "headers are longer than 65536 bytes"),
         (b"HTTP/1.1 100 Continue\r\n\r\n" * 5_000, "headers are longer than 65536 bytes"),
     ],
-)  # fmt: skip
+)
 @each("by_line", [False, True])
-def test_an_answer_outside_the_protocol_or_its_limits_is_named(
-    answer: bytes, why: str, by_line: bool
-) -> None:
+def test_an_answer_outside_the_protocol_or_its_limits_is_named(answer: bytes, why: str, by_line: bool) -> None:
     found = outcome([answer], by_line=by_line)
     assert found[0] is MalformedAnswerError
     assert why in cast("str", found[1])

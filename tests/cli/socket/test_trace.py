@@ -20,9 +20,7 @@ def bodies(err: str, sign: str) -> list[Any]:
 
 
 def test_debug_shows_both_bodies_and_the_headers(api: FakeApi, momo: Momo) -> None:
-    api.on(
-        "POST", wire.Path.INITIALIZE, Says({"success": True, "data": samples.CREATED, "meta": {}}, 201)
-    )  # fmt: skip
+    api.on("POST", wire.Path.INITIALIZE, Says({"success": True, "data": samples.CREATED, "meta": {}}, 201))
     ran = momo(
         "init", "12.50", "--phone", "0244124567", "--name", "Kofi", "--idempotency-key", "k1",
         "--meta", '{"who":"Kofi"}', "--json", "--debug",
@@ -41,9 +39,7 @@ def test_verbose_shows_the_calls_alone(api: FakeApi, momo: Momo) -> None:
     api.on("GET", wire.Path.TRANSACTIONS, ok([], pagination=samples.PAGE))
     ran = momo("tx", "list", "--phone", "0244124567", "--search", "kofi", "-v", "-q")
     asked, answered = ran.err.splitlines()
-    assert asked == (
-        "> GET /v1/transactions?page=1&mode=live&phone_number=024****567&search=***&per_page=50"
-    )
+    assert asked == ("> GET /v1/transactions?page=1&mode=live&phone_number=024****567&search=***&per_page=50")
     assert answered.startswith("< 200 ")
 
 
@@ -64,12 +60,7 @@ def test_verbose_shows_the_calls_alone(api: FakeApi, momo: Momo) -> None:
 )  # fmt: skip
 @pytest.mark.usefixtures("sample_folder")
 def test_debug_shows_no_secret(
-    argv: tuple[str, ...],
-    path: str,
-    answer: Says,
-    canaries: list[str],
-    api: FakeApi,
-    momo: Momo,
+    argv: tuple[str, ...], path: str, answer: Says, canaries: list[str], api: FakeApi, momo: Momo
 ) -> None:
     api.on("GET", wire.Path.SIMS, ok(samples.SIMS))
     api.on("POST", path, answer)
@@ -103,9 +94,7 @@ def test_a_long_body_is_cut_and_a_page_is_told_by_its_length(api: FakeApi, momo:
 
 @pytest.mark.usefixtures("naps")
 def test_events_of_a_stream_are_traced(api: FakeApi, momo: Momo) -> None:
-    stream = (
-        'id: 7\nevent: transaction.completed\ndata: {"reference": "r", "payer_name": "Kofi"}\n\n'
-    )
+    stream = 'id: 7\nevent: transaction.completed\ndata: {"reference": "r", "payer_name": "Kofi"}\n\n'
     api.on("GET", wire.Path.EVENTS, Says(stream=stream), refusal(500, "INTERNAL_ERROR"))
     told = momo("tx", "watch", "--debug", "--json").err
     assert '< transaction.completed {"reference": "r", "payer_name": "K***"}' in told

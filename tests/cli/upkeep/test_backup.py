@@ -104,9 +104,7 @@ def test_a_copy_made_under_load_holds_all_that_was_acknowledged_before(shop: Rea
             made = momo(shop, "backup", "create", "--to", str(shop.home / f"{number}.db"))["data"]
             assert made["verified"] is True
             with sqlite3.connect(made["path"]) as base:
-                held = {
-                    row[0].replace("-", "") for row in base.execute("SELECT id FROM transactions")
-                }
+                held = {row[0].replace("-", "") for row in base.execute("SELECT id FROM transactions")}
             base.close()
             assert {one.removeprefix("svc_trx_") for one in before} <= held
     finally:
@@ -149,11 +147,7 @@ AWAY = {"status": "away", "path": None, "why": "/media/stick is not there"}
                 "next:  momo doctor backup\n"
             ),
         ),
-        (
-            {"findings": ["counts.kept: 1 is wrong"]},
-            6,
-            "error: counts.kept: 1 is wrong\nnext:  momo doctor ledger\n",
-        ),
+        ({"findings": ["counts.kept: 1 is wrong"]}, 6, "error: counts.kept: 1 is wrong\nnext:  momo doctor ledger\n"),
     ],
 )
 def test_nightly_copy_says_nothing_unless_a_person_must_look(
@@ -179,8 +173,7 @@ def put_back(monkeypatch: pytest.MonkeyPatch, **since: Any) -> None:
         "newest_at": "2026-11-20T02:00:00.000Z", "findings": [], "kept": "/momo.db.before", **since,
     }  # fmt: skip
     monkeypatch.setattr(
-        "momo_cli.commands.upkeep.data.run_verb",
-        lambda *_args, **_named: VerbResult(0, "{}", {"data": data}),
+        "momo_cli.commands.upkeep.data.run_verb", lambda *_args, **_named: VerbResult(0, "{}", {"data": data})
     )
 
 
@@ -191,22 +184,12 @@ def put_back(monkeypatch: pytest.MonkeyPatch, **since: Any) -> None:
         ({"payments_since": 2}, "2 payments came after the backup (7h ago)"),
         ({"webhooks_repeated": 1}, "1 webhook delivered since goes out once more"),
         ({"webhooks_repeated": 3}, "3 webhooks delivered since go out once more"),
-        (
-            {"parts_to_recover": 1},
-            "1 part of an SMS in the message journal is newer than the backup",
-        ),
-        (
-            {"parts_to_recover": 4},
-            "4 parts of SMS in the message journal are newer than the backup",
-        ),
+        ({"parts_to_recover": 1}, "1 part of an SMS in the message journal is newer than the backup"),
+        ({"parts_to_recover": 4}, "4 parts of SMS in the message journal are newer than the backup"),
         ({"parts_to_recover": None}, "The message journal cannot be read"),
         ({"access": None}, "API keys revoked, and users disabled, after the backup are back."),
         (
-            {
-                "access": {
-                    "still_off": [{"what": "key", "name": "web"}, {"what": "user", "name": "ama"}]
-                }
-            },
+            {"access": {"still_off": [{"what": "key", "name": "web"}, {"what": "user", "name": "ama"}]}},
             "Revoked or disabled after the backup, and still so: key web, user ama.",
         ),
         (
@@ -226,27 +209,21 @@ def test_what_came_after_the_copy_is_counted(
     assert "/momo.db.before" in ran.out
 
 
-def test_nothing_is_changed_unless_the_shop_is_named(
-    momo: Momo, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_nothing_is_changed_unless_the_shop_is_named(momo: Momo, monkeypatch: pytest.MonkeyPatch) -> None:
     put_back(monkeypatch, payments_since=1)
     ran = momo("restore", "--confirm", "Esi", "-o", "table")
     assert (ran.code, ran.out) == (10, "Nothing was changed.\n")
     assert "The shop is called Ama, not Esi." in ran.err
 
 
-def test_yes_to_everything_is_not_the_name_of_the_shop(
-    momo: Momo, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_yes_to_everything_is_not_the_name_of_the_shop(momo: Momo, monkeypatch: pytest.MonkeyPatch) -> None:
     put_back(monkeypatch, payments_since=1)
     ran = momo("restore", "--yes", "--json")
     assert ran.code == 2
     assert "--confirm Ama is missing" in ran.json["error"]["message"]
 
 
-def test_a_shop_in_use_is_refused_before_its_name_is_asked_for(
-    momo: Momo, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_shop_in_use_is_refused_before_its_name_is_asked_for(momo: Momo, monkeypatch: pytest.MonkeyPatch) -> None:
     put_back(monkeypatch)
     monkeypatch.setattr("momo_cli.socket.client.Client.alive", lambda _: True)
     for typed in ((), ("--confirm", "Ama")):
@@ -256,9 +233,7 @@ def test_a_shop_in_use_is_refused_before_its_name_is_asked_for(
         assert ran.json["error"]["next"] == ["momo daemon stop"]
 
 
-def test_a_trial_says_how_that_backup_is_restored(
-    momo: Momo, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_trial_says_how_that_backup_is_restored(momo: Momo, monkeypatch: pytest.MonkeyPatch) -> None:
     put_back(monkeypatch)
     err = momo("restore", "--dry-run", "-o", "table").err
     assert err.splitlines() == ["next:  momo restore 20261120T020000Z"]

@@ -20,15 +20,10 @@ def linked(**changes: Any) -> Any:
 
 
 def test_status_says_in_one_line_whether_the_hub_has_the_same(api: FakeApi, momo: Momo) -> None:
-    differs = {
-        "agrees": False, "payments": 12, "hub_payments": 11, "days": 31, "different_days": ["2026-11-20"],
-    }  # fmt: skip
+    differs = {"agrees": False, "payments": 12, "hub_payments": 11, "days": 31, "different_days": ["2026-11-20"]}
     for compared, said in (
         (samples.LINK["compared"], "yes: 12 payments of the last 31 days"),
-        (
-            differs,
-            "no: 12 payments of the last 31 days here, 11 at the hub; different days: 2026-11-20",
-        ),
+        (differs, "no: 12 payments of the last 31 days here, 11 at the hub; different days: 2026-11-20"),
         ({"agrees": None, "why": "no line"}, "not known: no line"),
     ):
         api.on("GET", wire.Path.LOCAL_BRANCH, linked(compared=compared))
@@ -39,14 +34,7 @@ def test_status_says_in_one_line_whether_the_hub_has_the_same(api: FakeApi, momo
 
 
 def test_status_waits_until_all_is_sent(api: FakeApi, momo: Momo) -> None:
-    api.on(
-        "GET",
-        wire.Path.LOCAL_BRANCH,
-        linked(behind=3),
-        linked(behind=3),
-        linked(behind=0),
-        linked(behind=0),
-    )
+    api.on("GET", wire.Path.LOCAL_BRANCH, linked(behind=3), linked(behind=3), linked(behind=0), linked(behind=0))
     ran = momo("hub", "status", "--wait", "--get", "data.behind")
     assert ran.out == "0\n"
     assert len(api.asked) == 5

@@ -128,9 +128,7 @@ def test_a_place_for_second_copies_must_exist_and_is_made_only_on_another_disk(
     stick.mkdir()
     ran = momo("config", "set", key, str(stick), "-o", "table")
     assert (ran.code, "is on the same disk as the shop" in ran.err) == (0, True)
-    monkeypatch.setattr(
-        config_file, "disk_of", lambda folder: 2 if folder.is_relative_to(stick) else 1
-    )
+    monkeypatch.setattr(config_file, "disk_of", lambda folder: 2 if folder.is_relative_to(stick) else 1)
     ran = momo("config", "set", key, str(stick / "momo"), "--json")
     assert (ran.code, ran.json["data"]["warning"]) == (0, "")
     assert (stick / "momo").stat().st_mode & 0o777 == 0o700
@@ -194,9 +192,7 @@ def test_edit_asks_for_a_restart_only_for_what_does_not_act_at_once(
     assert (shop.home / "config.toml").read_text() == text
 
 
-def test_edit_keeps_the_old_file_when_the_new_one_is_wrong(
-    config: Path, momo: Momo, tmp_path: Path
-) -> None:
+def test_edit_keeps_the_old_file_when_the_new_one_is_wrong(config: Path, momo: Momo, tmp_path: Path) -> None:
     ran = momo("config", "edit", "--json", EDITOR=editor(tmp_path, "[modem]\n"))
     assert (ran.code, ran.json["error"]["code"]) == (78, "CONFIG_INVALID")
     assert "did you mean modems?" in ran.json["error"]["message"]

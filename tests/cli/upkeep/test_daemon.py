@@ -39,10 +39,7 @@ DIES = "import sys; sys.stderr.write('config.toml:3: unknown key bnd\\n'); sys.e
 @pytest.fixture
 def stand_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     path = tmp_path / "program.py"
-    monkeypatch.setattr(
-        "momo_cli.service.daemon_program.verb_argv",
-        lambda *words: [sys.executable, str(path), *words],
-    )
+    monkeypatch.setattr("momo_cli.service.daemon_program.verb_argv", lambda *words: [sys.executable, str(path), *words])
     return path
 
 
@@ -56,22 +53,16 @@ def end(pid: int) -> None:
     os.waitpid(pid, 0)
 
 
-def test_start_waits_for_the_socket_and_names_the_pid(
-    stand_in: Path, shop: Shop, momo: Momo
-) -> None:
+def test_start_waits_for_the_socket_and_names_the_pid(stand_in: Path, shop: Shop, momo: Momo) -> None:
     shop.socket.parent.mkdir(mode=0o700)
     stand_in.write_text(listens(shop, "ok"))
-    ran = momo(
-        "daemon", "start", "--http", "0.0.0.0:1", "--insecure-http", "--modem", "/dev/a", "--json"
-    )
+    ran = momo("daemon", "start", "--http", "0.0.0.0:1", "--insecure-http", "--modem", "/dev/a", "--json")
     data = ran.json["data"]
     end(data["pid"])
     assert (ran.code, data["status"]) == (0, "started")
     log = Path(data["log"])
     assert log == shop.home / "log" / "daemon.log"
-    assert log.read_text() == (
-        "ready ['run', '--http=0.0.0.0:1', '--insecure-http', '--modem=/dev/a']\n"
-    )
+    assert log.read_text() == ("ready ['run', '--http=0.0.0.0:1', '--insecure-http', '--modem=/dev/a']\n")
     assert log.stat().st_mode & 0o777 == 0o600
 
 
@@ -87,9 +78,7 @@ def test_start_waits_until_the_database_was_opened_or_cannot_be(
     assert (ran.code, ran.json["data"]["status"], seen) == (0, "started", f"{state}\n")
 
 
-def test_start_of_a_daemon_that_is_opening_the_database_waits_for_it(
-    api: FakeApi, momo: Momo
-) -> None:
+def test_start_of_a_daemon_that_is_opening_the_database_waits_for_it(api: FakeApi, momo: Momo) -> None:
     opening, open_ = ({**samples.STATUS, "state": state} for state in ("starting", "ok"))
     api.on("GET", wire.Path.LOCAL_STATUS, ok(opening), ok(opening), ok(open_))
     ran = momo("daemon", "start", "--json")
@@ -103,9 +92,7 @@ def test_daemon_that_never_opens_its_database_is_8(api: FakeApi, momo: Momo) -> 
     assert (ran.code, ran.json["data"]["status"]) == (8, "starting")
 
 
-def test_daemon_that_ends_while_it_opens_the_database_says_why(
-    stand_in: Path, shop: Shop, momo: Momo
-) -> None:
+def test_daemon_that_ends_while_it_opens_the_database_says_why(stand_in: Path, shop: Shop, momo: Momo) -> None:
     shop.socket.parent.mkdir(mode=0o700)
     stand_in.write_text(listens(shop, "starting", "ended"))
     ran = momo("daemon", "start", "--json")
@@ -130,9 +117,8 @@ def test_daemon_that_never_answers_is_8(stand_in: Path, momo: Momo) -> None:
 
 @pytest.mark.parametrize(
     ("code", "error", "exit_code"),
-    [(78, "CONFIG_INVALID", 78), (75, "LOCKED", 10), (74, "DATABASE_DAMAGED", 74),
-     (1, "INTERNAL_ERROR", 1)],
-)  # fmt: skip
+    [(78, "CONFIG_INVALID", 78), (75, "LOCKED", 10), (74, "DATABASE_DAMAGED", 74), (1, "INTERNAL_ERROR", 1)],
+)
 def test_daemon_that_dies_says_its_last_words(
     code: int, error: str, exit_code: int, stand_in: Path, momo: Momo
 ) -> None:
@@ -181,9 +167,7 @@ def test_stop_waits_until_nobody_listens(api: FakeApi, shop: Shop, momo: Momo) -
     assert (ran.code, ran.json) == (0, {"success": True, "data": {"status": "stopped"}})
 
 
-def test_stop_waits_until_the_daemon_has_released_the_lock(
-    api: FakeApi, shop: Shop, momo: Momo
-) -> None:
+def test_stop_waits_until_the_daemon_has_released_the_lock(api: FakeApi, shop: Shop, momo: Momo) -> None:
     lock = HomeLock(shop.places.lock)
     lock.take()
 
@@ -226,9 +210,7 @@ def test_a_phone_and_no_phone_do_not_go_together(verb: str, momo: Momo) -> None:
 
 
 @pytest.mark.parametrize("verb", ["start", "restart"])
-def test_start_and_restart_hand_on_the_flags_of_run(
-    verb: str, stand_in: Path, shop: Shop, momo: Momo
-) -> None:
+def test_start_and_restart_hand_on_the_flags_of_run(verb: str, stand_in: Path, shop: Shop, momo: Momo) -> None:
     shop.socket.parent.mkdir(mode=0o700)
     stand_in.write_text(VALID + listens(shop, "ok"))
     flags = ("--no-modem", "--simulated-phone", "--http", "0.0.0.0:1", "--insecure-http")
@@ -272,14 +254,11 @@ def test_run_and_demo_become_the_daemon_s_program(
 
 VALID = 'import sys\nif sys.argv[1] == "config":\n    print(\'{"success": true, "data": {}}\')\n    sys.exit()\n'
 WRONG = (
-    'print(\'{"success": false, "error": {"code": "CONFIG_INVALID", "message": "line 3"}}\')\n'
-    "import sys; sys.exit(78)"
+    'print(\'{"success": false, "error": {"code": "CONFIG_INVALID", "message": "line 3"}}\')\nimport sys; sys.exit(78)'
 )
 
 
-def test_restart_stops_the_old_one_and_starts_a_new_one(
-    stand_in: Path, api: FakeApi, shop: Shop, momo: Momo
-) -> None:
+def test_restart_stops_the_old_one_and_starts_a_new_one(stand_in: Path, api: FakeApi, shop: Shop, momo: Momo) -> None:
     def vanish(_: Asked) -> Says:
         shop.socket.unlink()
         return ok({"status": "stopping"})
@@ -300,9 +279,7 @@ def test_restart_of_a_stopped_daemon_starts_it(stand_in: Path, shop: Shop, momo:
 
 
 @pytest.mark.parametrize("verb", ["restart", "reload"])
-def test_restart_with_wrong_settings_stops_nothing(
-    verb: str, stand_in: Path, api: FakeApi, momo: Momo
-) -> None:
+def test_restart_with_wrong_settings_stops_nothing(verb: str, stand_in: Path, api: FakeApi, momo: Momo) -> None:
     stand_in.write_text(WRONG)
     ran = momo("daemon", verb, "--json")
     assert (ran.code, ran.json["error"]["code"]) == (78, "CONFIG_INVALID")

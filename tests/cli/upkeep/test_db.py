@@ -56,7 +56,7 @@ def test_the_columns_of_a_query_are_those_of_every_form(momo: Momo) -> None:
     ]  # fmt: skip
     assert json.loads(momo("data", "query", QUERY, "-o", "ndjson").out) == {"type": "item", **row}
     assert json.loads(momo("data", "query", QUERY, "--json").out)["data"] == [row]
-    assert momo("data", "query", QUERY, "-o", "table").out.splitlines()[0].split() == ["NAME", "ZONE", "N"]  # fmt: skip
+    assert momo("data", "query", QUERY, "-o", "table").out.splitlines()[0].split() == ["NAME", "ZONE", "N"]
     assert momo("data", "query", QUERY, "-o", "csv", "--fields", "n").out.splitlines() == ["n", "5"]
     assert momo("data", "query", QUERY, "--fields", "price", "-o", "csv").code == 2
     assert momo("data", "query", QUERY, "-o", "id").out == "Ama 024 *** 4567\n"

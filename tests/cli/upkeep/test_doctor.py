@@ -74,9 +74,7 @@ def test_an_error_is_6_and_a_warning_only_when_it_is_asked_for(
     assert momo("doctor", *flags).code == code
 
 
-def test_cron_hears_nothing_of_what_is_well_and_two_lines_of_what_is_not(
-    api: FakeApi, momo: Momo
-) -> None:
+def test_cron_hears_nothing_of_what_is_well_and_two_lines_of_what_is_not(api: FakeApi, momo: Momo) -> None:
     api.on("GET", wire.Path.LOCAL_DOCTOR, says(GOOD, WEAK))
     ran = momo("doctor", "--quiet")
     assert (ran.code, ran.out, ran.err) == (0, "", "")
@@ -109,9 +107,7 @@ def test_all_well_is_said(api: FakeApi, momo: Momo) -> None:
     assert momo("doctor", "-o", "table").out.splitlines()[-1] == "All is well."
 
 
-def test_without_a_daemon_and_without_a_shop_the_machine_is_looked_at(
-    shop: Shop, momo: Momo
-) -> None:
+def test_without_a_daemon_and_without_a_shop_the_machine_is_looked_at(shop: Shop, momo: Momo) -> None:
     """Run the program itself; it asks no phones, so the result does not depend on the modems of this machine."""
     (shop.home / wire.DATABASE_NAME).unlink()
     ran = momo("doctor", "modem", "ledger", "--json")
@@ -123,9 +119,7 @@ def test_without_a_daemon_and_without_a_shop_the_machine_is_looked_at(
     assert ran.json["success"] is (ran.code == 0)
 
 
-def test_the_deep_check_of_the_ledger_reads_the_messages_in_a_process_of_its_own(
-    shop: Shop, momo: Momo
-) -> None:
+def test_the_deep_check_of_the_ledger_reads_the_messages_in_a_process_of_its_own(shop: Shop, momo: Momo) -> None:
     ran = momo("doctor", "ledger", "--deep", "--json")
     assert "ledger.texts" in {one["id"] for one in ran.json["data"]["checks"]}
     for wrong in (("modem", "--deep"), ("ledger", "--deep", "--fix")):
@@ -142,16 +136,12 @@ def test_what_is_safe_is_mended_and_what_was_done_is_said(shop: Shop, momo: Momo
     assert ran.code == 6
     ran = momo("doctor", "permissions", "--fix", "--json")
     assert ran.code == 0
-    assert ran.json["data"]["fixed"] == [
-        {"id": "permissions.private", "did": f"chmod 700 {shop.home}"}
-    ]
+    assert ran.json["data"]["fixed"] == [{"id": "permissions.private", "did": f"chmod 700 {shop.home}"}]
     assert ran.json["data"]["ok"] is True
 
 
 @pytest.mark.slow
-def test_a_bundle_shows_its_files_first_and_is_never_written_over_another(
-    shop: Shop, momo: Momo
-) -> None:
+def test_a_bundle_shows_its_files_first_and_is_never_written_over_another(shop: Shop, momo: Momo) -> None:
     target = shop.home / "b.tar.gz"
     ran = momo("doctor", "ledger", "--bundle", str(target), "--json")
     assert ran.json["data"]["bundle"]["path"] == str(target)
@@ -170,20 +160,14 @@ def test_an_unknown_area_is_2(momo: Momo) -> None:
 
 
 @pytest.mark.slow
-def test_neither_log_nor_bundle_nor_trace_of_a_busy_shop_tells_a_number_a_name_or_a_secret(
-    tmp_path: Path,
-) -> None:
+def test_neither_log_nor_bundle_nor_trace_of_a_busy_shop_tells_a_number_a_name_or_a_secret(tmp_path: Path) -> None:
     with RealShop(tmp_path / "shop") as shop:
         shop.log = Path(shop.places.log) / "daemon.log"
         shop.log.parent.mkdir(mode=0o700, parents=True)
         shop.start(arguments=("--simulated-phone", "--log-json"))
         shop.add_endpoint("https://localhost:9/hook/s3cr3tpath?token=s3cr3ttoken")
         shop.request("25.00", customer_name="Efua Canary", description="Canary words")
-        for flags in (
-            ("--amount", "5"),
-            ("--name", "Efua Canary", "--amount", "7"),
-            ("--fake", "--amount", "6"),
-        ):
+        for flags in (("--amount", "5"), ("--name", "Efua Canary", "--amount", "7"), ("--fake", "--amount", "6")):
             assert shop.momo("simulate", "payment", *flags).returncode == 0
         # A call that is refused, and one with a wrong key.
         shop.api("POST", "/v1/transactions/initialize", {"phone_number": "0244123456"})
@@ -209,13 +193,5 @@ def test_neither_log_nor_bundle_nor_trace_of_a_busy_shop_tells_a_number_a_name_o
         assert trace.count("/v1/") >= len(traced)
         said = f"{shop.said()}\n{packed}\n{trace}".lower()
         assert "momo-doctor/log/daemon.log" in names
-        private = [
-            *CANARIES,
-            "efua canary",
-            "canary words",
-            "s3cr3t",
-            "ama provisions",
-            shop.keys.api,
-            made,
-        ]
+        private = [*CANARIES, "efua canary", "canary words", "s3cr3t", "ama provisions", shop.keys.api, made]
         assert [one for one in private if one.lower() in said] == []

@@ -55,10 +55,7 @@ def test_what_is_open_is_5_names_it_and_forgets_nothing(api: FakeApi, momo: Momo
     assert ran.code == 5
     named = f"2 transactions ({refs[0]}, {refs[1]}, 1 of the sandbox), 1 webhook (of the sandbox)"
     assert f"not finished yet: {named}; nothing was forgotten" in ran.err
-    shows = (
-        *(f"momo tx show {ref}" for ref in refs),
-        f"momo deliveries show {unfinished[2]['id']}",
-    )
+    shows = (*(f"momo tx show {ref}" for ref in refs), f"momo deliveries show {unfinished[2]['id']}")
     assert all(f"{show}\n" in ran.err for show in shows)
     assert asked(api) == [{"number": "0244124567", "dry_run": True}]
     # It may have become open between the preview and the erasure.
@@ -109,12 +106,7 @@ def test_a_dry_run_asks_and_changes_nothing(api: FakeApi, momo: Momo) -> None:
 
 def test_it_goes_on_while_there_is_more_and_adds_up(api: FakeApi, momo: Momo) -> None:
     api.on("GET", wire.Path.LOCAL_PRUNE, ok(samples.PRUNABLE))
-    api.on(
-        "POST",
-        wire.Path.LOCAL_PRUNE,
-        ok(counted(True, attempts=500)),
-        ok(counted(False, attempts=20, messages=5)),
-    )
+    api.on("POST", wire.Path.LOCAL_PRUNE, ok(counted(True, attempts=500)), ok(counted(False, attempts=20, messages=5)))
     ran = momo("data", "prune", "--yes", "--json")
     assert ran.code == 0
     assert json.loads(ran.out)["data"]["counts"] == {"attempts": 520, "messages": 5}

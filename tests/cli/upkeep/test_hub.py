@@ -21,9 +21,7 @@ def ordinary(api: FakeApi) -> FakeApi:
     return api
 
 
-def test_a_shop_becomes_a_hub_only_after_a_yes(
-    ordinary: FakeApi, momo: Momo, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_shop_becomes_a_hub_only_after_a_yes(ordinary: FakeApi, momo: Momo, monkeypatch: pytest.MonkeyPatch) -> None:
     typed = io.StringIO("n\n")
     monkeypatch.setattr(typed, "isatty", lambda: True, raising=False)
     monkeypatch.setattr("sys.stdin", typed)
@@ -51,9 +49,7 @@ def test_the_end_of_a_hub_names_what_was_withdrawn(api: FakeApi, momo: Momo) -> 
     assert ran.err == "2 invitations withdrawn.\n"
 
 
-def test_a_hub_with_branches_is_refused_its_end_and_told_where_they_are(
-    api: FakeApi, momo: Momo
-) -> None:
+def test_a_hub_with_branches_is_refused_its_end_and_told_where_they_are(api: FakeApi, momo: Momo) -> None:
     why = "Branches have joined this hub (kumasi), so it stays one."
     api.on("DELETE", HUB, refusal(409, "BRANCH_EXISTS", why))
     ran = momo("hub", "end", "-o", "table")
@@ -85,9 +81,7 @@ def test_an_invitation_to_a_hub_that_no_branch_reaches_comes_with_a_warning(
     assert ("momo hub status" in told) is not warned
 
 
-def test_leaving_at_once_tells_the_sum_that_head_office_may_have_used(
-    api: FakeApi, momo: Momo
-) -> None:
+def test_leaving_at_once_tells_the_sum_that_head_office_may_have_used(api: FakeApi, momo: Momo) -> None:
     sums = [{"currency": "GHS", "count": 2, "amount": "75.00"}]
     api.on("POST", wire.Path.LOCAL_BRANCH_LEAVE, ok({"left": True, "unanswered": sums}))
     told = momo("hub", "leave", "--force", "-o", "table")
@@ -137,11 +131,7 @@ def test_an_invitation_after_a_theft_says_what_no_longer_counts_and_which_orders
 
 
 def test_a_key_ends_only_after_a_yes_and_the_way_back_is_named(api: FakeApi, momo: Momo) -> None:
-    api.on(
-        "POST",
-        wire.Path.LOCAL_HUB_DISTRUST,
-        ok({"branch": "kumasi", "distrusted": [], "paid_orders": []}),
-    )
+    api.on("POST", wire.Path.LOCAL_HUB_DISTRUST, ok({"branch": "kumasi", "distrusted": [], "paid_orders": []}))
     without = momo("hub", "distrust", "kumasi", "--no-input")
     assert (without.code, api.asked) == (2, [])
     done = momo("hub", "distrust", "kumasi", "--since", "1h", "--yes", "-o", "table")
@@ -155,9 +145,7 @@ def test_a_name_or_a_file_is_needed(momo: Momo) -> None:
     assert momo("hub", "invite", "kumasi", "--file", "x").code == 2
 
 
-def test_status_sums_up_silent_branches_waiting_payments_and_money(
-    api: FakeApi, momo: Momo
-) -> None:
+def test_status_sums_up_silent_branches_waiting_payments_and_money(api: FakeApi, momo: Momo) -> None:
     lost = {"payment_id": "p", "reference": "svc_trx_9", "amount": "9.00", "currency": "GHS"}
     silent = {**samples.BRANCH, "name": "tamale", "status": "disputed", "lost_orders": [lost]}
     heard = {**samples.BRANCH, "last_heard_at": "2026-11-20T09:14:00.000Z"}
@@ -184,22 +172,12 @@ UNKNOWN = [{"currency": "GHS", "count": 3, "amount": "7777.00"}]
     ],
 )
 def test_payments_that_only_the_hub_has_come_back_after_a_yes_or_with_the_flag(
-    typed: str,
-    flags: tuple[str, ...],
-    taken: bool,
-    api: FakeApi,
-    momo: Momo,
-    monkeypatch: pytest.MonkeyPatch,
+    typed: str, flags: tuple[str, ...], taken: bool, api: FakeApi, momo: Momo, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     answers = io.StringIO(typed)
     monkeypatch.setattr(answers, "isatty", lambda: True, raising=False)
     monkeypatch.setattr("sys.stdin", answers)
-    done = {
-        "rows": {"payment": 1, "transaction": 1},
-        "aside": [],
-        "unknown": UNKNOWN,
-        "taken": taken,
-    }
+    done = {"rows": {"payment": 1, "transaction": 1}, "aside": [], "unknown": UNKNOWN, "taken": taken}
     counted_first = [ok({"unknown": UNKNOWN})] if typed else []
     api.on("POST", wire.Path.LOCAL_BRANCH_RESTORE, *counted_first, ok(done))
     ran = momo("hub", "restore", "--from-hub", *flags, "-o", "table")

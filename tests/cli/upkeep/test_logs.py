@@ -21,18 +21,7 @@ ROW: dict[str, Any] = {
 
 def test_lines_of_the_daemon_are_shown_and_chosen(api: FakeApi, momo: Momo) -> None:
     api.on("GET", wire.Path.LOCAL_LOGS, ok([ROW], meta={"cursor": "7:9"}))
-    ran = momo(
-        "daemon",
-        "logs",
-        "--since",
-        "1h",
-        "--level",
-        "warning",
-        "--component",
-        "modem",
-        "-o",
-        "table",
-    )
+    ran = momo("daemon", "logs", "--since", "1h", "--level", "warning", "--component", "modem", "-o", "table")
     assert ran.out.split() == ["20", "Nov", "09:14:00", "warning", "modem.lost", "port=/dev/a"]
     assert api.asked[0].query == {
         "level": "warning", "lines": "200", "component": "modem",
@@ -60,16 +49,9 @@ def test_json_is_one_document_a_line(api: FakeApi, momo: Momo) -> None:
     assert rows[0]["type"] == "item"
 
 
-def test_following_goes_on_after_the_cursor(
-    api: FakeApi, momo: Momo, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_following_goes_on_after_the_cursor(api: FakeApi, momo: Momo, monkeypatch: pytest.MonkeyPatch) -> None:
     more = {**ROW, "event": "modem.ready"}
-    api.on(
-        "GET",
-        wire.Path.LOCAL_LOGS,
-        ok([ROW], meta={"cursor": "7:9"}),
-        ok([more], meta={"cursor": "7:20"}),
-    )
+    api.on("GET", wire.Path.LOCAL_LOGS, ok([ROW], meta={"cursor": "7:9"}), ok([more], meta={"cursor": "7:20"}))
     naps: list[float] = []
 
     def nap(seconds: float) -> None:
@@ -80,15 +62,11 @@ def test_following_goes_on_after_the_cursor(
     monkeypatch.setattr("momo_cli.system.sleep", nap)
     ran = momo("daemon", "logs", "-f", "--json")
     assert ran.code == 130
-    assert [json.loads(line)["event"] for line in ran.out.splitlines()] == [
-        "modem.lost", "modem.ready",
-    ]  # fmt: skip
+    assert [json.loads(line)["event"] for line in ran.out.splitlines()] == ["modem.lost", "modem.ready"]
     assert api.asked[1].query["after"] == "7:9"
 
 
-def test_files_are_read_when_the_daemon_is_down(
-    momo: Momo, shop: Shop, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_files_are_read_when_the_daemon_is_down(momo: Momo, shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
     from daemon import __main__ as __main___module
 
     monkeypatch.setenv("MOMO_HOME", str(shop.home))

@@ -18,10 +18,7 @@ def test_a_shop_without_a_channel_is_told_the_settings(api: FakeApi, momo: Momo)
     api.on("POST", Path.LOCAL_NOTICES_TEST, ok({"queued": []}))
     ran = momo("notices", "test", "-o", "table")
     assert ran.code == 6
-    assert ran.err.splitlines()[1:] == [
-        "next:  momo config edit",
-        "       momo config set notices.desktop true",
-    ]
+    assert ran.err.splitlines()[1:] == ["next:  momo config edit", "       momo config set notices.desktop true"]
 
 
 def test_a_notice_has_its_command_on_a_line_of_its_own(api: FakeApi, momo: Momo) -> None:
@@ -63,9 +60,7 @@ def test_notices_for_one_reason_stand_together(api: FakeApi, momo: Momo) -> None
 
 def test_a_command_is_whole_however_narrow_the_terminal_is(api: FakeApi, momo: Momo) -> None:
     api.on("GET", Path.LOCAL_NOTICES, ok([PAUSED]))
-    assert f"       {RESUME}" in momo("notices", "list", "-o", "table", COLUMNS="80").out.split(
-        "\n"
-    )
+    assert f"       {RESUME}" in momo("notices", "list", "-o", "table", COLUMNS="80").out.split("\n")
     narrow = momo("notices", "list", "-o", "table", COLUMNS="40").out
     assert RESUME in " ".join(narrow.split())
     assert "…" not in narrow

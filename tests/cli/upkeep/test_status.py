@@ -55,9 +55,7 @@ def test_cron_hears_nothing_of_a_shop_that_is_well_and_two_lines_of_one_that_is_
 
 
 @pytest.mark.parametrize("hold", ["refused", "idle_only"])
-def test_a_machine_that_cannot_be_kept_awake_needs_attention(
-    hold: str, api: FakeApi, momo: Momo
-) -> None:
+def test_a_machine_that_cannot_be_kept_awake_needs_attention(hold: str, api: FakeApi, momo: Momo) -> None:
     awake = {"hold": hold, "why": "Access denied"}
     api.on("GET", wire.Path.LOCAL_STATUS, ok({**samples.STATUS, "awake": awake}))
     ran = momo("status", "-o", "table")
@@ -91,9 +89,7 @@ def test_the_age_of_the_newest_backup_is_in_the_first_line(api: FakeApi, momo: M
     assert " · backup 7h ago · " in first
 
 
-def test_a_daemon_that_still_opens_its_database_is_shown_as_starting(
-    api: FakeApi, momo: Momo
-) -> None:
+def test_a_daemon_that_still_opens_its_database_is_shown_as_starting(api: FakeApi, momo: Momo) -> None:
     api.on("GET", wire.Path.LOCAL_STATUS, ok({**samples.STATUS, "state": "starting"}))
     first = momo("status", "-o", "table").out.splitlines()[0]
     assert first == "! starting: the database is being opened"
@@ -107,9 +103,7 @@ def test_a_notice_that_was_not_seen_is_shown_and_is_no_fault(api: FakeApi, momo:
     assert "momo notices list" in ran.err
 
 
-def test_a_shop_that_only_practises_is_told_that_its_phones_are_simulated(
-    api: FakeApi, momo: Momo
-) -> None:
+def test_a_shop_that_only_practises_is_told_that_its_phones_are_simulated(api: FakeApi, momo: Momo) -> None:
     lines = {**WELL["lines"], "receiving": False, "receiving_reason": "no modem is connected"}
     phones = [{"name": "simulated-mtn", "state": "ready", "simulated": True}]
     api.on("GET", wire.Path.LOCAL_STATUS, ok({**WELL, "lines": lines, "phones": phones}))

@@ -28,12 +28,7 @@ from tests.cli import samples
 from tests.fakes.each import each
 
 ORDER = {**samples.PAID, "why": "The code has two characters swapped.", "reference": samples.REF}
-NEAR = {
-    **samples.REVIEW,
-    "reason": "near_miss",
-    "summary": "nearly names an order",
-    "suggestions": [ORDER],
-}
+NEAR = {**samples.REVIEW, "reason": "near_miss", "summary": "nearly names an order", "suggestions": [ORDER]}
 FORGED = {**NEAR, "id": "4f6d9e0a-1b2c-4d5e-8f90-a1b2c3d4e5f6", "needs_password": True}
 WAITING = {"status": "PENDING"}
 WALK_IN = {**samples.RECENT, "id": "walk-in", "order": None, "amount": "9.00"}
@@ -144,9 +139,7 @@ NAMED = {**FORGED, "suggestions": [], "request": None, "orders_named": [samples.
         (NAMED, "9PL8AA", "Its reference has the code of this transaction."),
     ],
 )
-def test_the_order_that_is_held_for_it_or_that_it_names_is_offered(
-    review: dict[str, Any], code: str, why: str
-) -> None:
+def test_the_order_that_is_held_for_it_or_that_it_names_is_offered(review: dict[str, Any], code: str, why: str) -> None:
     model = opened(review)
     told = "\n".join(shown(model))
     assert f"→ {code}" in told
@@ -187,11 +180,7 @@ def test_the_bell_rings_for_what_is_new_and_never_twice() -> None:
     more = {**REPORT, "recent": [new, samples.RECENT, WALK_IN]}
     assert apply_result(model, DayData(more, ()), 5.0) == [Ring(1)]
     assert model.flash_until > 5.0
-    assert (
-        apply_result(model, DaemonConnection(up=False), 6.0)
-        == apply_result(model, DayData(more, ()), 7.0)
-        == []
-    )
+    assert apply_result(model, DaemonConnection(up=False), 6.0) == apply_result(model, DayData(more, ()), 7.0) == []
     assert apply_result(model, DayData(more, (NEAR,)), 8.0) == [Ring(2)]
     typed(model, "*")
     assert apply_result(model, DayData(more, (NEAR, FORGED)), 9.0) == []
@@ -232,7 +221,7 @@ def test_q_is_part_of_a_password() -> None:
 
 def test_keys_are_told_from_sequences_that_are_none() -> None:
     sent = "a\x1b[A\x1bOB\x1b[Z\x1b[15~\x1b[1;5C\t\r\x7f\x04\x1bé\x01"
-    assert keys_of(sent) == ["a", "up", "down", "up", "tab", "enter", "backspace", "ctrl-d", "escape", "é"]  # fmt: skip
+    assert keys_of(sent) == ["a", "up", "down", "up", "tab", "enter", "backspace", "ctrl-d", "escape", "é"]
 
 
 # the screen --------------------------------------------------------------------------------------------
@@ -273,11 +262,7 @@ UPRIGHT = SMALL._replace(width=40)
 def test_at_40_by_24_what_is_too_wide_goes_on_below_and_nothing_that_counts_is_cut() -> None:
     model = opened(NEAR)
     typed(model, "7kq2mx")
-    apply_result(
-        model,
-        LookupResult("7KQ2MX", {**samples.ONE, **samples.PAID, "payer": {"name": "Kofi"}}),
-        0.0,
-    )
+    apply_result(model, LookupResult("7KQ2MX", {**samples.ONE, **samples.PAID, "payer": {"name": "Kofi"}}), 0.0)
     assert shown(model, UPRIGHT) == [
         "Ama Provisions · Fri 20 Nov 09:18 ● live",
         "",
@@ -390,11 +375,7 @@ def test_what_was_typed_stands_where_it_is_looked_for_and_its_answer_beside_it()
     typed(model, "7kq2")
     assert shown(model)[-2] == " Code 7KQ2__"
     typed(model, "mx")
-    apply_result(
-        model,
-        LookupResult("7KQ2MX", {**samples.ONE, **samples.PAID, "payer": {"name": "Kofi"}}),
-        0.0,
-    )
+    apply_result(model, LookupResult("7KQ2MX", {**samples.ONE, **samples.PAID, "payer": {"name": "Kofi"}}), 0.0)
     assert shown(model)[-3:-1] == [
         " Code ______  7KQ2MX ✓ PAID  asked GHS 1,012.50, received 1,012.50 · Kofi",
         " 18m ago",
@@ -405,9 +386,7 @@ def test_what_was_typed_stands_where_it_is_looked_for_and_its_answer_beside_it()
 
 def test_a_payment_that_its_balance_denies_says_so_in_words() -> None:
     model = Model()
-    apply_result(
-        model, DayData({**REPORT, "recent": [{**samples.RECENT, "doubted": True}]}, ()), 0.0
-    )
+    apply_result(model, DayData({**REPORT, "recent": [{**samples.RECENT, "doubted": True}]}, ()), 0.0)
     assert "✗ DO NOT TRUST" in "\n".join(shown(model))
     again = {**samples.RECENT, "order": {**samples.PAID, "reversed_at": samples.RECENT["at"]}}
     apply_result(model, DayData({**REPORT, "recent": [{**again, "reversed": True}]}, ()), 0.0)

@@ -85,9 +85,7 @@ runpy.run_module("momo_cli", run_name="__main__", alter_sys=True)
 
 
 @contextmanager
-def on_a_pty(
-    shop: Shop, *argv: str, size: tuple[int, int] = (24, 80), **environ: str
-) -> Iterator[Screenful]:
+def on_a_pty(shop: Shop, *argv: str, size: tuple[int, int] = (24, 80), **environ: str) -> Iterator[Screenful]:
     master, slave = pty.openpty()
     before = termios.tcgetattr(slave)
     termios.tcsetwinsize(slave, size)
@@ -105,9 +103,7 @@ def on_a_pty(
         os.close(slave)
 
 
-def test_on_a_real_terminal_it_draws_looks_up_survives_the_daemon_and_leaves_no_trace(
-    shop: Shop, api: FakeApi
-) -> None:
+def test_on_a_real_terminal_it_draws_looks_up_survives_the_daemon_and_leaves_no_trace(shop: Shop, api: FakeApi) -> None:
     def events(asked: Asked) -> Says:
         # The daemon closes the stream after one event, each time.
         number = int(asked.headers.get("last-event-id", 7)) + 1
@@ -209,9 +205,7 @@ def test_what_may_be_forged_takes_yes_and_the_owners_password_and_sigterm_leaves
     assert [body["password"] for body in counter.approved] == ["horse battery", "staple"]
 
 
-def test_a_screen_that_only_shows_finds_codes_rings_in_colour_and_approves_nothing(
-    shop: Shop, api: FakeApi
-) -> None:
+def test_a_screen_that_only_shows_finds_codes_rings_in_colour_and_approves_nothing(shop: Shop, api: FakeApi) -> None:
     counter = Counter(api, NEAR, APPROVED)
     with on_a_pty(shop, "watch", "--read-only", size=(24, 40)) as screen:
         screen.wait_for(r"read-only.*\x1b\[1;32m.*PAID.*quit")

@@ -70,9 +70,7 @@ def test_batch_sends_a_hundred_at_a_time_and_sums_up(api: FakeApi, momo: Momo) -
     assert human.out == "✗ 1 replayed, 1 refused (1 DEAD_LETTER_ALREADY_REPLAYED).\n"
 
 
-def test_batch_reads_ids_from_stdin(
-    api: FakeApi, momo: Momo, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_batch_reads_ids_from_stdin(api: FakeApi, momo: Momo, monkeypatch: pytest.MonkeyPatch) -> None:
     api.on("POST", ApiPath.DEAD_LETTERS_REPLAY, accept)
     monkeypatch.setattr("sys.stdin", io.StringIO(f"{LETTER}\n{ID}\n{LETTER}\n"))
     assert momo("dead-letters", "replay", "-").code == 0
@@ -80,12 +78,9 @@ def test_batch_reads_ids_from_stdin(
 
 
 @pytest.mark.parametrize(
-    ("reason", "found"),
-    [("4xx", [LETTER]), ("no_such_address", [LETTER]), ("timeout", [OTHER]), ("gone", [])],
+    ("reason", "found"), [("4xx", [LETTER]), ("no_such_address", [LETTER]), ("timeout", [OTHER]), ("gone", [])]
 )
-def test_all_of_one_reason_are_sent_oldest_first(
-    api: FakeApi, momo: Momo, reason: str, found: list[str]
-) -> None:
+def test_all_of_one_reason_are_sent_oldest_first(api: FakeApi, momo: Momo, reason: str, found: list[str]) -> None:
     slow = {**samples.DEAD_LETTER, "id": OTHER, "cause": "timeout", "reason": "retries_exhausted"}
     api.on("GET", ApiPath.DEAD_LETTERS, ok([samples.DEAD_LETTER, slow]))
     api.on("POST", ApiPath.DEAD_LETTERS_REPLAY, ok({"replayed": found, "failed": []}, replayed=1))

@@ -45,13 +45,7 @@ def test_redelivering_several_goes_on_after_a_refusal_and_sums_up(api: FakeApi, 
     ran = momo("deliveries", "redeliver", ID, OTHER, "--json")
     assert ran.code == 9
     assert documents(ran.out) == [
-        {
-            "type": "item",
-            "id": ID,
-            "ok": False,
-            "code": "DELIVERY_NOT_REDELIVERABLE",
-            "message": "no",
-        },
+        {"type": "item", "id": ID, "ok": False, "code": "DELIVERY_NOT_REDELIVERABLE", "message": "no"},
         {"type": "item", "id": OTHER, "ok": True, "code": None, "message": None},
         {"type": "summary", "requested": 2, "requeued": 1, "failed": 1},
     ]
@@ -84,14 +78,7 @@ def test_redeliver_must_know_which(momo: Momo, flags: tuple[str, ...]) -> None:
 
 
 def test_a_gap_is_6_and_none_is_0(api: FakeApi, momo: Momo) -> None:
-    meta = {
-        "limit": 1000,
-        "looked_at": 3,
-        "delivered": 2,
-        "missing": 1,
-        "has_more": False,
-        "next_cursor": None,
-    }
+    meta = {"limit": 1000, "looked_at": 3, "delivered": 2, "missing": 1, "has_more": False, "next_cursor": None}
     flags = ("replay", "--gap", "--endpoint", ENDPOINT)
     api.on("GET", ApiPath.GAP, ok([samples.GAP], meta=meta))
     ran = momo(*flags, "-o", "table")
@@ -119,24 +106,18 @@ def test_a_long_gap_is_never_cut_off_silently(api: FakeApi, momo: Momo) -> None:
     assert api.asked[-1].query["cursor"] == "abc"
 
 
-def test_a_list_that_is_to_be_empty_tells_cron_in_two_lines_how_many_there_are(
-    api: FakeApi, momo: Momo
-) -> None:
+def test_a_list_that_is_to_be_empty_tells_cron_in_two_lines_how_many_there_are(api: FakeApi, momo: Momo) -> None:
     failed = ok([samples.DELIVERY], meta={"limit": 50, "offset": 0, "total": 214})
     api.on("GET", ApiPath.DELIVERIES, failed, ok([]))
     words = ("deliveries", "list", "--status", "failed", "--fail-if-any", "--quiet")
     ran = momo(*words)
     assert (ran.code, ran.out) == (6, "")
-    assert ran.err == (
-        f"error: 214 failed deliveries\nnext:  momo deliveries show {samples.DELIVERY['id']}\n"
-    )
+    assert ran.err == (f"error: 214 failed deliveries\nnext:  momo deliveries show {samples.DELIVERY['id']}\n")
     ran = momo(*words)
     assert (ran.code, ran.out, ran.err) == (0, "", "")
 
 
-def test_deliveries_of_one_event_are_named_with_or_without_the_prefix(
-    api: FakeApi, momo: Momo
-) -> None:
+def test_deliveries_of_one_event_are_named_with_or_without_the_prefix(api: FakeApi, momo: Momo) -> None:
     api.on("GET", ApiPath.DELIVERIES, ok([]))
     for name in ("expired", "transaction.expired"):
         assert momo("deliveries", "list", "--event", name).code == 0
@@ -168,10 +149,7 @@ ENDED = {
     "endpoint_id": samples.ENDPOINT["id"],
     "details": {"delivery_id": ID, "event": "transaction.forwarded", "code": 200},
 }
-GONE = {
-    **ENDED,
-    "details": {"delivery_id": OTHER_watch, "event": "transaction.expired", "code": 500},
-}
+GONE = {**ENDED, "details": {"delivery_id": OTHER_watch, "event": "transaction.expired", "code": 500}}
 RETRYING = {**samples.DELIVERY, "status": "retrying", "response_status_code": 503}
 
 
@@ -225,9 +203,7 @@ def test_a_status_that_there_is_not_is_refused(momo: Momo) -> None:
 
 
 @pytest.mark.usefixtures("naps")
-def test_a_daemon_that_cannot_serve_at_the_start_is_told_and_waited_for(
-    api: FakeApi, momo: Momo
-) -> None:
+def test_a_daemon_that_cannot_serve_at_the_start_is_told_and_waited_for(api: FakeApi, momo: Momo) -> None:
     away = refusal(503, "UNAVAILABLE")
     api.on("GET", wire.Path.DELIVERIES, away)
     api.on("GET", wire.Path.EVENTS, away, away, refusal(500, "INTERNAL_ERROR"))
@@ -251,13 +227,9 @@ def desktop(tmp_path: Path, shop: Shop) -> Path:
 
 
 @pytest.mark.usefixtures("naps")
-def test_only_orders_of_a_status_are_shown_and_told_to_the_desktop(
-    api: FakeApi, momo: Momo, desktop: Path
-) -> None:
+def test_only_orders_of_a_status_are_shown_and_told_to_the_desktop(api: FakeApi, momo: Momo, desktop: Path) -> None:
     api.on("GET", wire.Path.EVENTS, stream(VERIFIED, SHORT), refusal(500, "INTERNAL_ERROR"))
-    ran = momo(
-        "tx", "watch", "--status", "paid", "--notify", "--json", PATH=f"{desktop}:/usr/bin:/bin"
-    )
+    ran = momo("tx", "watch", "--status", "paid", "--notify", "--json", PATH=f"{desktop}:/usr/bin:/bin")
     *items, _ = [json.loads(line) for line in ran.out.splitlines()]
     assert [each["data"]["status"] for each in items] == ["SUCCESS"]
     assert (desktop.parent / "shown").read_text().splitlines() == [

@@ -14,12 +14,7 @@ from tests.fakes.fake_api import FakeApi, Says, refusal
 
 
 def test_a_test_that_is_not_taken_is_6(api: FakeApi, momo: Momo) -> None:
-    said = {
-        "success": False,
-        "status_code": 401,
-        "response_body": "who?",
-        "message": "It said 401.",
-    }
+    said = {"success": False, "status_code": 401, "response_body": "who?", "message": "It said 401."}
     api.on("POST", f"{HOOK}/test", Says(said))
     ran = momo("endpoints", "test", ENDPOINT, "-o", "table")
     assert (ran.code, ran.out) == (6, "✗ It said 401.\n  who?\n")
@@ -27,11 +22,7 @@ def test_a_test_that_is_not_taken_is_6(api: FakeApi, momo: Momo) -> None:
 
 
 SECRET = {"success": True, "secret": "whsec_x", "previous_secret_expires_at": None}
-ROTATED = {
-    **SECRET,
-    "data": samples.ENDPOINT,
-    "previous_secret_expires_at": "2026-11-21T09:18:00.000Z",
-}
+ROTATED = {**SECRET, "data": samples.ENDPOINT, "previous_secret_expires_at": "2026-11-21T09:18:00.000Z"}
 
 
 @pytest.fixture
@@ -48,11 +39,7 @@ def password(tmp_path: Path) -> str:
         (("reveal", "--account"), ApiPath.ACCOUNT_SECRET, {}),
         (("rotate", ENDPOINT), f"{HOOK}/rotate-secret", {}),
         (("rotate", "--account"), ApiPath.ACCOUNT_ROTATE, {}),
-        (
-            ("rotate", ENDPOINT, "--expire-previous"),
-            f"{HOOK}/rotate-secret",
-            {"expire_previous": True},
-        ),
+        (("rotate", ENDPOINT, "--expire-previous"), f"{HOOK}/rotate-secret", {"expire_previous": True}),
     ],
 )
 def test_a_secret_is_asked_for_with_the_password(
@@ -64,9 +51,7 @@ def test_a_secret_is_asked_for_with_the_password(
     assert sent(api) == [(path, {**body, "password": "correct horse 42"})]
 
 
-def test_a_rotation_says_how_long_the_old_one_signs(
-    api: FakeApi, momo: Momo, password: str, tmp_path: Path
-) -> None:
+def test_a_rotation_says_how_long_the_old_one_signs(api: FakeApi, momo: Momo, password: str, tmp_path: Path) -> None:
     api.on("POST", f"{HOOK}/rotate-secret", Says(ROTATED))
     kept = tmp_path / "hook.secret"
     flags = ("--password-file", password, "--secret-file", str(kept))
@@ -74,14 +59,10 @@ def test_a_rotation_says_how_long_the_old_one_signs(
     assert ran.code == 0
     assert "whsec_x" not in ran.out + ran.err
     assert kept.read_text() == "whsec_x\n"
-    assert (
-        "The old signature is also sent until 21 Nov 09:18 (X-Svc-Signature-Previous)." in ran.err
-    )
+    assert "The old signature is also sent until 21 Nov 09:18 (X-Svc-Signature-Previous)." in ran.err
 
 
-def test_a_wrong_password_is_4_and_says_what_is_left(
-    api: FakeApi, momo: Momo, password: str, tmp_path: Path
-) -> None:
+def test_a_wrong_password_is_4_and_says_what_is_left(api: FakeApi, momo: Momo, password: str, tmp_path: Path) -> None:
     api.on("POST", f"{HOOK}/secret", refusal(403, "INVALID_PASSWORD", attempts_remaining=2))
     kept = tmp_path / "hook.secret"
     flags = ("--password-file", password, "--secret-file", str(kept))
@@ -109,9 +90,7 @@ def test_a_secret_must_have_an_owner(momo: Momo, flags: tuple[str, ...]) -> None
         ("endpoints", "rotate", ENDPOINT, "--password-file", "-"),
     ],
 )
-def test_daemon_down_is_7(
-    momo: Momo, argv: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_daemon_down_is_7(momo: Momo, argv: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdin", io.StringIO("correct horse 42\n"))
     ran = momo(*argv, "--json")
     assert (ran.code, ran.json["error"]["code"]) == (7, "DAEMON_DOWN")

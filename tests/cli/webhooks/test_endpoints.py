@@ -29,9 +29,7 @@ def sent(api: FakeApi) -> list[tuple[str, Any]]:
         (("--event", "transaction.forwarded"), {"events": ["transaction.forwarded"]}),
     ],
 )
-def test_only_what_was_given_is_sent(
-    api: FakeApi, momo: Momo, flags: tuple[str, ...], body: dict[str, Any]
-) -> None:
+def test_only_what_was_given_is_sent(api: FakeApi, momo: Momo, flags: tuple[str, ...], body: dict[str, Any]) -> None:
     api.on("PUT", ONE, ok(samples.ENDPOINT))
     assert momo("endpoints", "update", ID, *flags).code == 0
     assert sent(api) == [("PUT", body)]
@@ -49,17 +47,7 @@ def test_headers_are_added_to_those_there_are_and_one_without_a_value_goes(
     there = {**samples.ENDPOINT, "headers": {"Authorization": "***", "X-Shop": "***"}}
     api.on("GET", ONE, ok(there))
     api.on("PUT", ONE, ok(there))
-    shown = momo(
-        "endpoints",
-        "update",
-        ID,
-        "--send-header",
-        "x-shop:",
-        "--send-header",
-        "X-New: 1",
-        "-o",
-        "table",
-    )
+    shown = momo("endpoints", "update", ID, "--send-header", "x-shop:", "--send-header", "X-New: 1", "-o", "table")
     assert sent(api)[-1] == ("PUT", {"headers": {"Authorization": "***", "X-New": "1"}})
     assert "  headers  Authorization, X-Shop\n" in shown.out
     refused = momo("endpoints", "update", ID, "--send-header", "a-secret-alone")
@@ -115,9 +103,7 @@ RULES = f"{ONE}/rules"
 HOOK = "https://shop.example/hook"
 
 
-def test_adding_sends_what_was_given_and_leaves_the_rest_to_the_daemon(
-    api: FakeApi, momo: Momo
-) -> None:
+def test_adding_sends_what_was_given_and_leaves_the_rest_to_the_daemon(api: FakeApi, momo: Momo) -> None:
     api.on("POST", wire.Path.ENDPOINTS, MADE)
     flags = ("--no-catch-all", "--include-raw", "--event", "transaction.reversed")
     assert momo("endpoints", "add", HOOK, *flags).code == 0
@@ -128,9 +114,7 @@ def test_adding_sends_what_was_given_and_leaves_the_rest_to_the_daemon(
     ]
 
 
-@pytest.mark.parametrize(
-    ("events", "told"), [(["transaction.forwarded"], True), (["transaction.reversed"], False)]
-)
+@pytest.mark.parametrize(("events", "told"), [(["transaction.forwarded"], True), (["transaction.reversed"], False)])
 def test_adding_says_that_reversals_are_not_among_what_is_sent(
     api: FakeApi, momo: Momo, events: list[str], *, told: bool
 ) -> None:
@@ -140,9 +124,7 @@ def test_adding_says_that_reversals_are_not_among_what_is_sent(
     assert ("not told when the network takes a payment back" in ran.err + ran.out) is told
 
 
-def test_rules_are_tried_before_the_endpoint_is_made_and_made_with_it(
-    api: FakeApi, momo: Momo
-) -> None:
+def test_rules_are_tried_before_the_endpoint_is_made_and_made_with_it(api: FakeApi, momo: Momo) -> None:
     api.on("POST", wire.Path.RULES_TEST, ok({"endpoints": []}))
     api.on("POST", wire.Path.ENDPOINTS, MADE)
     warned = {"warnings": ["it still takes what no rule claims"]}
@@ -174,9 +156,7 @@ def test_a_rule_that_cannot_be_read_makes_no_endpoint(api: FakeApi, momo: Momo, 
     assert api.asked == []
 
 
-def test_a_rule_that_the_daemon_does_not_understand_makes_no_endpoint(
-    api: FakeApi, momo: Momo
-) -> None:
+def test_a_rule_that_the_daemon_does_not_understand_makes_no_endpoint(api: FakeApi, momo: Momo) -> None:
     refused = {"code": "VALIDATION_ERROR", "message": "unknown field", "details": []}
     api.on("POST", wire.Path.RULES_TEST, Says({"success": False, "error": refused}, 422))
     assert momo("endpoints", "add", HOOK, "--rule", "colour = red").code == 2
@@ -214,9 +194,7 @@ def test_a_resume_says_how_much_will_go(api: FakeApi, momo: Momo) -> None:
         ({}, "It was active already."),
     ],
 )
-def test_a_resume_of_little_or_nothing_says_so(
-    meta: dict[str, int], told: str, api: FakeApi, momo: Momo
-) -> None:
+def test_a_resume_of_little_or_nothing_says_so(meta: dict[str, int], told: str, api: FakeApi, momo: Momo) -> None:
     api.on("PUT", ONE, ok(samples.ENDPOINT, meta=meta))
     assert momo("endpoints", "resume", ID, "-o", "table").out.splitlines()[0] == told
 
@@ -260,9 +238,7 @@ def test_an_endpoint_says_what_it_answered_when_it_failed_last(api: FakeApi, mom
     ]
 
 
-def test_the_list_says_how_much_waits_and_what_to_type_about_one_that_was_stopped(
-    api: FakeApi, momo: Momo
-) -> None:
+def test_the_list_says_how_much_waits_and_what_to_type_about_one_that_was_stopped(api: FakeApi, momo: Momo) -> None:
     stopped = {**samples.ENDPOINT, "is_active": False, "auto_paused_at": "2026-11-20T09:12:00.000Z"}
     api.on("GET", wire.Path.ENDPOINTS, ok([stopped]))
     status = {**samples.STATUS, "endpoints": [{**stopped, "queued": 14}]}
@@ -271,10 +247,7 @@ def test_the_list_says_how_much_waits_and_what_to_type_about_one_that_was_stoppe
     heads, _, row = ran.out.splitlines()
     assert heads.split()[:3] == ["STATE", "URL", "QUEUED"]
     assert row.split()[3] == "14"
-    assert (
-        "next:  momo endpoints test shop.example\n       momo endpoints resume shop.example"
-        in ran.err
-    )
+    assert "next:  momo endpoints test shop.example\n       momo endpoints resume shop.example" in ran.err
     api.on("GET", wire.Path.LOCAL_STATUS, refusal(500, "INTERNAL_ERROR"))
     assert momo("endpoints", "list", "-o", "table").code == 0
 
@@ -283,7 +256,7 @@ def test_the_list_says_how_much_waits_and_what_to_type_about_one_that_was_stoppe
 def test_the_answer_of_a_test_is_shown_as_far_as_it_was_asked_for(
     size: str, shown: str, api: FakeApi, momo: Momo
 ) -> None:
-    answer = {"success": True, "status_code": 200, "message": "200.", "response_body": "abcdef" * 300}  # fmt: skip
+    answer = {"success": True, "status_code": 200, "message": "200.", "response_body": "abcdef" * 300}
     api.on("POST", f"{ONE}/test", Says(answer))
     ran = momo("endpoints", "test", ID, "--body-max", size, "-o", "table", COLUMNS="9000")
     assert ran.out == "✓ 200.\n" + (f"  {shown}\n" if shown else "")

@@ -73,9 +73,7 @@ def test_only_this_machine_is_forwarded_to(url: str) -> None:
 
 
 def test_an_address_of_this_machine_keeps_path_and_query() -> None:
-    assert parse_receiver("http://127.0.0.1:3000/hook?a=1") == LocalReceiver(
-        "127.0.0.1", 3000, "/hook?a=1"
-    )
+    assert parse_receiver("http://127.0.0.1:3000/hook?a=1") == LocalReceiver("127.0.0.1", 3000, "/hook?a=1")
     assert parse_receiver("http://localhost") == LocalReceiver("localhost", 80, "/")
 
 
@@ -87,9 +85,7 @@ def test_an_address_of_this_machine_keeps_path_and_query() -> None:
         ("--print", "--endpoint", "e", "--secret-file", "f"),
     ],
 )  # fmt: skip
-def test_a_wrong_flag_is_2_and_asks_nothing(
-    argv: tuple[str, ...], api: FakeApi, momo: Momo
-) -> None:
+def test_a_wrong_flag_is_2_and_asks_nothing(argv: tuple[str, ...], api: FakeApi, momo: Momo) -> None:
     assert momo("listen", *argv).code == 2
     assert api.asked == []
 
@@ -100,18 +96,14 @@ def test_a_broken_receiver_fails_in_known_ways_only(fail: str, api: FakeApi, mom
     assert api.asked == []
 
 
-def test_a_refusal_is_told_and_no_secret_file_is_left(
-    api: FakeApi, momo: Momo, tmp_path: Path
-) -> None:
+def test_a_refusal_is_told_and_no_secret_file_is_left(api: FakeApi, momo: Momo, tmp_path: Path) -> None:
     api.on("POST", wire.Path.LOCAL_LISTEN, refusal(403, "SESSION_REQUIRED"))
     file = tmp_path / "secret"
     assert momo("listen", "--print", "--secret-file", str(file)).code == 4
     assert not file.exists()
 
 
-def test_a_lost_connection_is_told_and_so_is_its_return(
-    api: FakeApi, momo: Momo, naps: list[float]
-) -> None:
+def test_a_lost_connection_is_told_and_so_is_its_return(api: FakeApi, momo: Momo, naps: list[float]) -> None:
     here = f"{wire.Path.LOCAL_LISTEN}/{samples.ENDPOINT['id']}"
     api.on("POST", here, EVENT, Says(drop=True), EVENT, refusal(404, "ENDPOINT_NOT_FOUND"))
     api.on("POST", f"{here}/outcomes", ok({}))
@@ -157,9 +149,7 @@ def test_what_came_is_told_before_the_end_is(api: FakeApi, momo: Momo, naps: lis
     assert "try 2" in ran.out
 
 
-def test_a_broken_receiver_is_connected_before_anything_is_paid(
-    api: FakeApi, momo: Momo, naps: list[float]
-) -> None:
+def test_a_broken_receiver_is_connected_before_anything_is_paid(api: FakeApi, momo: Momo, naps: list[float]) -> None:
     here = f"{wire.Path.LOCAL_LISTEN}/{samples.ENDPOINT['id']}"
     api.on("POST", wire.Path.LOCAL_LISTEN, ok(samples.ENDPOINT, secret="whsec_x"))
     api.on("POST", here, EVENT, refusal(404, "ENDPOINT_NOT_FOUND"))

@@ -27,18 +27,12 @@ def test_replay_tells_what_it_did_with_each(api: FakeApi, momo: Momo) -> None:
     assert sent(api) == [
         (
             ApiPath.REPLAY,
-            {
-                "endpoint_id": ENDPOINT,
-                "from": "2026-11-20T00:00:00.000Z",
-                "to": "2026-11-20T09:18:00.000Z",
-            },
+            {"endpoint_id": ENDPOINT, "from": "2026-11-20T00:00:00.000Z", "to": "2026-11-20T09:18:00.000Z"},
         )
     ]
 
 
-def test_a_plan_is_shown_first_and_no_is_10(
-    api: FakeApi, momo: Momo, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_plan_is_shown_first_and_no_is_10(api: FakeApi, momo: Momo, monkeypatch: pytest.MonkeyPatch) -> None:
     api.on("GET", HOOK, ok(samples.ENDPOINT))
     api.on("POST", ApiPath.REPLAY, Says({**samples.REPLAYED, "dry_run": True}))
     stdin = io.StringIO("n\n")
@@ -51,9 +45,7 @@ def test_a_plan_is_shown_first_and_no_is_10(
     assert [body["dry_run"] for _path, body in sent(api)] == [True]
 
 
-def test_a_plan_of_nothing_asks_nothing_and_says_so(
-    api: FakeApi, momo: Momo, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_plan_of_nothing_asks_nothing_and_says_so(api: FakeApi, momo: Momo, monkeypatch: pytest.MonkeyPatch) -> None:
     api.on("GET", HOOK, ok(samples.ENDPOINT))
     none = {**samples.REPLAYED, "enqueued": 0, "dry_run": True}
     api.on("POST", ApiPath.REPLAY, Says(none))
@@ -74,11 +66,7 @@ def test_each_flag_is_sent(api: FakeApi, momo: Momo) -> None:
     api.on("POST", ApiPath.REPLAY, Says(samples.REPLAYED))
     replay(momo, "--from", "25h", "--dry-run", "--without-failed", "--include-historical")
     ((_path, body),) = sent(api)
-    assert (body["dry_run"], body["include_failed"], body["include_historical"]) == (
-        True,
-        False,
-        True,
-    )
+    assert (body["dry_run"], body["include_failed"], body["include_historical"]) == (True, False, True)
 
 
 def test_more_than_one_call_takes_is_9_unless_it_goes_on(api: FakeApi, momo: Momo) -> None:
@@ -133,9 +121,7 @@ def test_a_window_that_is_too_large_names_the_way_out(api: FakeApi, momo: Momo) 
     assert "--chunk" in ran.err
 
 
-def test_for_cron_it_says_nothing_when_all_is_queued_and_why_in_two_lines_when_not(
-    api: FakeApi, momo: Momo
-) -> None:
+def test_for_cron_it_says_nothing_when_all_is_queued_and_why_in_two_lines_when_not(api: FakeApi, momo: Momo) -> None:
     api.on("POST", ApiPath.REPLAY, Says(samples.REPLAYED))
     ran = replay(momo, "--from", "25h", "--quiet")
     assert (ran.code, ran.out, ran.err) == (0, "", "")

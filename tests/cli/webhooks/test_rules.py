@@ -22,10 +22,7 @@ ROUTING = f"/v1/open-collections/payments/{samples.REF}/routing"
     [
         (["amount", ">=", "50"], {"amount": {"$gte": "50"}}),
         (["amount >= 50"], {"amount": {"$gte": "50"}}),
-        (
-            ["payer.name = 'AMA B' late = true"],
-            {"payer.name": {"$eq": "AMA B"}, "late": {"$eq": "true"}},
-        ),
+        (["payer.name = 'AMA B' late = true"], {"payer.name": {"$eq": "AMA B"}, "late": {"$eq": "true"}}),
         (['{"late": true}'], {"late": True}),
         (["currency", "=", "GHS"], {"currency": {"$eq": "GHS"}}),
         (["late", "!=", "true"], {"late": {"$neq": "true"}}),
@@ -43,9 +40,7 @@ ROUTING = f"/v1/open-collections/payments/{samples.REF}/routing"
         ),
     ],
 )
-def test_conditions_are_joined_by_and(
-    api: FakeApi, momo: Momo, words: list[str], filter_: dict[str, Any]
-) -> None:
+def test_conditions_are_joined_by_and(api: FakeApi, momo: Momo, words: list[str], filter_: dict[str, Any]) -> None:
     api.on("POST", RULES, Says({"success": True, "data": samples.RULE}, 201))
     assert momo("endpoints", "rules", "add", ENDPOINT, *words).code == 0
     assert api.asked[-1].body == {"filter": filter_, "enabled": True}
@@ -74,9 +69,7 @@ def test_a_filter_comes_as_json_or_from_a_file(api: FakeApi, momo: Momo, tmp_pat
         ["--filter", "{}", "amount", ">=", "5"],
     ],
 )
-def test_what_is_no_filter_is_a_usage_error_and_nothing_is_sent(
-    api: FakeApi, momo: Momo, words: list[str]
-) -> None:
+def test_what_is_no_filter_is_a_usage_error_and_nothing_is_sent(api: FakeApi, momo: Momo, words: list[str]) -> None:
     assert momo("endpoints", "rules", "add", ENDPOINT, *words).code == 2
     assert api.asked == []
 
@@ -90,9 +83,7 @@ def test_a_new_rule_says_that_catch_all_is_still_on(api: FakeApi, momo: Momo) ->
     assert ran.out.splitlines()[0] == "✓ on  rents"
 
 
-def test_a_trial_lists_every_endpoint_each_rule_and_the_value_seen(
-    api: FakeApi, momo: Momo
-) -> None:
+def test_a_trial_lists_every_endpoint_each_rule_and_the_value_seen(api: FakeApi, momo: Momo) -> None:
     api.on("POST", wire.Path.RULES_TEST, ok({"filter": None, **samples.ROUTED}))
     ran = momo("endpoints", "rules", "test", "--sample", '{"amount":"75.00"}', "-o", "table")
     assert ran.out.splitlines() == [

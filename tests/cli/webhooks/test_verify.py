@@ -25,16 +25,12 @@ def write(folder: Path, secret: str = SECRET + "\n") -> tuple[str, str]:
 
 def test_a_genuine_request_is_told_with_its_secret_and_age(momo: Momo, tmp_path: Path) -> None:
     request, secret = write(tmp_path, f"whsec_{'A' * 44}\n{SECRET}\n")
-    ran = momo(
-        "deliveries", "verify", request, "--secret-file", secret, "--at", str(T + 5), "--json"
-    )
+    ran = momo("deliveries", "verify", request, "--secret-file", secret, "--at", str(T + 5), "--json")
     assert ran.code == 0
     data = ran.json["data"]
     assert (data["valid"], data["age_s"]) == (True, 5)
     assert {fit["secret"] for fit in data["fits"]} == {2}
-    shown = momo(
-        "deliveries", "verify", request, "--secret-file", secret, "--at", str(T + 5), "-o", "table"
-    )
+    shown = momo("deliveries", "verify", request, "--secret-file", secret, "--at", str(T + 5), "-o", "table")
     assert "✓ genuine, signed 5 s ago" in shown.out
     assert "whsec_" not in shown.out + shown.err
 
@@ -51,27 +47,13 @@ def test_body_and_headers_apart_and_no_shop(momo: Momo, shop: Shop, tmp_path: Pa
 
 def test_a_webhook_that_must_not_be_taken_is_6_with_the_reason(momo: Momo, tmp_path: Path) -> None:
     request, secret = write(tmp_path, SECRET.removeprefix("whsec_"))
-    ran = momo(
-        "deliveries", "verify", request, "--secret-file", secret, "--at", str(T), "-o", "table"
-    )
+    ran = momo("deliveries", "verify", request, "--secret-file", secret, "--at", str(T), "-o", "table")
     assert ran.code == 0  # Standard Webhooks takes the part after the prefix
-    late = momo(
-        "deliveries",
-        "verify",
-        request,
-        "--secret-file",
-        secret,
-        "--at",
-        str(T + 900),
-        "-o",
-        "table",
-    )
+    late = momo("deliveries", "verify", request, "--secret-file", secret, "--at", str(T + 900), "-o", "table")
     assert late.code == 6
     assert "900 s old" in late.out
     Path(secret).write_text("whsec_" + "A" * 44)
-    wrong = momo(
-        "deliveries", "verify", request, "--secret-file", secret, "--at", str(T), "-o", "table"
-    )
+    wrong = momo("deliveries", "verify", request, "--secret-file", secret, "--at", str(T), "-o", "table")
     assert wrong.code == 6
     assert "✗ not verified" in wrong.out
 

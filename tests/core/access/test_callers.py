@@ -6,15 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from daemon.core.access import callers
-from daemon.core.access.callers import (
-    KEYS_MAX,
-    Caller,
-    CallerKind,
-    KeyKind,
-    KeyParts,
-    Rates,
-    caller_address,
-)
+from daemon.core.access.callers import KEYS_MAX, Caller, CallerKind, KeyKind, KeyParts, Rates, caller_address
 from daemon.core.ids import BASE62
 from daemon.core.limits import MINUTE_US, SECOND_US
 from daemon.wire import Mode, Scope
@@ -104,10 +96,7 @@ def test_write_implies_initialize_and_manage_implies_read() -> None:
 
 def test_caller_may_what_its_scopes_imply_and_nothing_else() -> None:
     writer = caller(Scope.TRANSACTIONS_WRITE)
-    assert {scope for scope in Scope if writer.may(scope)} == {
-        Scope.TRANSACTIONS_WRITE,
-        Scope.TRANSACTIONS_INITIALIZE,
-    }
+    assert {scope for scope in Scope if writer.may(scope)} == {Scope.TRANSACTIONS_WRITE, Scope.TRANSACTIONS_INITIALIZE}
 
 
 def test_caller_without_scopes_may_nothing() -> None:
@@ -200,13 +189,9 @@ def test_the_memory_is_bounded() -> None:
 
 
 @given(
-    per_min=st.integers(1, 6000),
-    burst=st.integers(1, 100),
-    gaps=st.lists(st.integers(0, 5 * SECOND_US), max_size=200),
+    per_min=st.integers(1, 6000), burst=st.integers(1, 100), gaps=st.lists(st.integers(0, 5 * SECOND_US), max_size=200)
 )
-def test_never_more_than_the_burst_and_the_filling(
-    per_min: int, burst: int, gaps: list[int]
-) -> None:
+def test_never_more_than_the_burst_and_the_filling(per_min: int, burst: int, gaps: list[int]) -> None:
     rates, now, allowed = Rates(per_min, burst), NOW, 0
     for gap in gaps:
         now += gap

@@ -5,23 +5,14 @@ import json
 import pytest
 
 from daemon.core.branches import answer
-from daemon.core.branches.answer import (
-    AnswerError,
-    DaySums,
-    ExchangeAnswer,
-    Joined,
-    read,
-    read_page,
-)
+from daemon.core.branches.answer import AnswerError, DaySums, ExchangeAnswer, Joined, read, read_page
 from daemon.core.branches.facts import BYTES_MAX
 
 
 def test_members_that_an_older_or_newer_hub_has_are_no_fault() -> None:
     assert read({"acked": 3}, ExchangeAnswer).acked == 3
     command = {"id": "c", "kind": "new_in_99", "subject": "", "body": {}, "more": 1}
-    found = read(
-        {"acked": 3, "commands": [command], "want": {"from_seq": 2}, "more": 1}, ExchangeAnswer
-    )
+    found = read({"acked": 3, "commands": [command], "want": {"from_seq": 2}, "more": 1}, ExchangeAnswer)
     assert [one["kind"] for one in found.commands] == ["new_in_99"]
     assert found.want is not None
 

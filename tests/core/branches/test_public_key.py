@@ -31,9 +31,7 @@ def certificate(kind: str) -> x509.Certificate:
     name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, f"office, {kind}")])
     names = x509.SubjectAlternativeName([x509.DNSName("office.example")])
     draft = x509.CertificateBuilder(name, name, key.public_key(), 7, DAY, DAY + dt.timedelta(9))
-    return draft.add_extension(names, critical=False).sign(
-        key, None if kind == "Ed25519" else SHA256()
-    )
+    return draft.add_extension(names, critical=False).sign(key, None if kind == "Ed25519" else SHA256())
 
 
 def expected(made: x509.Certificate) -> str:
@@ -108,9 +106,7 @@ def test_what_is_not_a_certificate_is_refused_with_the_reason(octets: bytes, why
         (b"-----BEGIN CERTIFICATE-----\n-----END CERTIFICATE-----", "tag 0x30 is missing"),
     ],
 )
-def test_a_file_without_a_readable_certificate_is_refused_with_the_reason(
-    text: bytes, why: str
-) -> None:
+def test_a_file_without_a_readable_certificate_is_refused_with_the_reason(text: bytes, why: str) -> None:
     with pytest.raises(PublicKeyError, match=f"^the certificate is not readable: .*{why}"):
         spki_of_pem(text)
 

@@ -59,9 +59,7 @@ def test_what_passes_by_itself_is_no_trouble(state: str) -> None:
 )
 def test_each_state_has_its_trouble(state: str, found: tuple[str, str]) -> None:
     phone = ModemHealth("/dev/ttyUSB0", state, "because", "do this")
-    assert modem_health.find_problems(phone, AT) == [
-        ModemProblem(found[0], Level(found[1]), "because", "do this")
-    ]
+    assert modem_health.find_problems(phone, AT) == [ModemProblem(found[0], Level(found[1]), "because", "do this")]
 
 
 def test_a_state_without_a_word_of_its_own_still_says_what_to_do() -> None:
@@ -112,10 +110,7 @@ def test_the_worst_comes_first() -> None:
 def test_a_storage_that_does_not_receive_is_told_of_too_and_is_no_failure() -> None:
     kept = replace(WELL, storages=(("SM", 2, 30), ("ME", 80, 100)))
     assert ids(kept) == [("modem.nearly_full", "warn")]
-    assert (
-        str(modem_health.find_problems(kept, AT)[0].text)
-        == "the storage ME is nearly full (80 of 100 messages)"
-    )
+    assert str(modem_health.find_problems(kept, AT)[0].text) == "the storage ME is nearly full (80 of 100 messages)"
     full = replace(WELL, storages=(("SM", 2, 30), ("ME", 100, 100)))
     assert ids(full) == [("modem.nearly_full", "warn")]
     assert modem_health.health_json(full, [])["storages"] == [
@@ -132,12 +127,8 @@ def test_what_was_heard_long_ago_is_not_how_it_fares() -> None:
 
 
 def test_silence_is_told_in_hours_and_minutes() -> None:
-    assert "MTN SIM for 42 min," in str(
-        modem_health.silent_sim_problem(AT, AT + 42 * MINUTE_US, "MTN").text
-    )
-    assert "the SIM for 26 h 0 min," in str(
-        modem_health.silent_sim_problem(AT, AT + 26 * 60 * MINUTE_US, None).text
-    )
+    assert "MTN SIM for 42 min," in str(modem_health.silent_sim_problem(AT, AT + 42 * MINUTE_US, "MTN").text)
+    assert "the SIM for 26 h 0 min," in str(modem_health.silent_sim_problem(AT, AT + 26 * 60 * MINUTE_US, None).text)
 
 
 def test_the_shape_says_all_of_it() -> None:

@@ -66,12 +66,7 @@ def test_a_sim_without_a_number_is_named_and_its_line_is_null() -> None:
     [sim] = status.phones[0].sims
     assert (status.ready, sim.network, sim.line) == (False, "", None)
     assert sims_without_number([rows.device()], [rows.sim()], []) == [
-        {
-            "device_id": rows.DEVICE_ID,
-            "name": "zte-front",
-            "slot_index": 0,
-            "network": "MTN",
-        }
+        {"device_id": rows.DEVICE_ID, "name": "zte-front", "slot_index": 0, "network": "MTN"}
     ]
 
 
@@ -98,15 +93,7 @@ def test_no_phone_at_all_is_ready() -> None:
         (rows.device(forgotten_at=AT), rows.sim(), False),
         (rows.device(), rows.sim(present=False), False),
     ],
-    ids=[
-        "plain",
-        "never read",
-        "6 days away",
-        "7 days away",
-        "here all along",
-        "forgotten",
-        "no SIM",
-    ],
+    ids=["plain", "never read", "6 days away", "7 days away", "here all along", "forgotten", "no SIM"],
 )
 def test_what_holds_the_lines_up(device: Device, sim: Sim, *, held_up: bool) -> None:
     assert line_status(device, [sim], []).ready is not held_up

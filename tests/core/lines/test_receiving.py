@@ -14,16 +14,12 @@ from tests.fakes.each import each
 from tests.fakes.rows import AT, DEVICE_ID
 
 PORT = "/dev/ttyUSB0"
-WELL = ModemHealth(
-    PORT, "ready", device_id=DEVICE_ID, health_at=AT, registration="home", receives=True
-)
+WELL = ModemHealth(PORT, "ready", device_id=DEVICE_ID, health_at=AT, registration="home", receives=True)
 OTHER = "0192f0c1-7d2a-7c3e-9a54-3f2b8c1d4e5f"
 
 
 def judged(*phones: ModemHealth, **changes: Any) -> ReceivingSim:
-    given: dict[str, Any] = {
-        "devices": [rows.device()], "sims": [rows.sim()], "methods": [rows.method()],
-    }  # fmt: skip
+    given: dict[str, Any] = {"devices": [rows.device()], "sims": [rows.sim()], "methods": [rows.method()]}
     [line] = receiving.judge(**(given | changes), phones=phones, now_us=AT)
     return line
 
@@ -46,9 +42,7 @@ def test_a_phone_that_starts_does_not_receive_yet(state: str) -> None:
     ["unreachable", "gone", "recovering", "hung", "hilink", "pin_needed", "pin_wrong", "puk_needed", "no_sim",
      "not_storing", "unusable"],
 )  # fmt: skip
-def test_in_every_other_state_no_message_comes_and_the_reason_is_that_of_the_state(
-    state: str,
-) -> None:
+def test_in_every_other_state_no_message_comes_and_the_reason_is_that_of_the_state(state: str) -> None:
     line = judged(replace(WELL, state=state, detail="as the loop says", next_step="do this"))
     assert line.problem is not None
     assert (line.problem.text, line.problem.fix) == ("as the loop says", "do this")
@@ -134,9 +128,7 @@ def test_a_new_transaction_is_warned_of_what_does_not_end_by_itself() -> None:
     assert receiving.warning([judged(WELL)], [WELL], AT) is None
     starting = replace(WELL, state="starting")
     assert receiving.warning([judged(starting)], [starting], AT) is None
-    locked = replace(
-        WELL, state="pin_needed", detail="the SIM asks for its PIN", next_step="momo lines pin x:0"
-    )
+    locked = replace(WELL, state="pin_needed", detail="the SIM asks for its PIN", next_step="momo lines pin x:0")
     deaf = judged(locked)
     assert receiving.warning([deaf], [locked], AT) == (
         "Payments are not seen now: the SIM asks for its PIN. They are confirmed when it works again. "
@@ -158,9 +150,7 @@ def test_a_new_transaction_is_warned_of_what_does_not_end_by_itself() -> None:
         ("denied", "Telecel", None),
     ],
 )
-def test_another_network_than_the_sims_own_is_recognised(
-    registration: str, operator: str, by: str | None
-) -> None:
+def test_another_network_than_the_sims_own_is_recognised(registration: str, operator: str, by: str | None) -> None:
     receives = registration in {"home", "roaming"}
     phone = replace(WELL, registration=registration, receives=receives, network=operator)
     assert receiving.elsewhere(rows.sim(), phone) == by
@@ -179,8 +169,7 @@ def test_a_number_whose_sim_was_replaced_by_another_one_does_not_receive() -> No
 
 
 @pytest.mark.parametrize(
-    ("sim", "method"),
-    [({}, {"deleted_at": AT}), ({"ignored_at": AT}, {}), ({}, {"is_active": False})],
+    ("sim", "method"), [({}, {"deleted_at": AT}), ({"ignored_at": AT}, {}), ({}, {"is_active": False})]
 )
 def test_a_number_that_was_removed_or_whose_sim_is_set_aside_does_not_count(
     sim: dict[str, Any], method: dict[str, Any]

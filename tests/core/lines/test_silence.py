@@ -145,9 +145,8 @@ def test_hours_that_nobody_watched_are_not_empty_hours() -> None:
             absolute = (time(week, 1, hour)) // HOUR_US
             counts[absolute // HOURS % WEEKS * HOURS + absolute % HOURS] = UNMONITORED
     lame = silence.Rhythm(
-        "sim", lame.watched_since, lame.week, bytes(counts), lame.messages, lame.last_at,
-        lame.longest_gap_us, None,
-    )  # fmt: skip
+        "sim", lame.watched_since, lame.week, bytes(counts), lame.messages, lame.last_at, lame.longest_gap_us, None
+    )
     quick, slow = alarm_after(full), alarm_after(lame)
     assert quick is not None
     assert slow is not None

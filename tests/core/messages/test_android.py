@@ -45,9 +45,7 @@ def test_signature_is_that_of_the_documented_scheme() -> None:
     )
 
 
-def checked(
-    body: bytes, stamp: str | None, signature: str | None, now_us: int | None
-) -> PostFault | None:
+def checked(body: bytes, stamp: str | None, signature: str | None, now_us: int | None) -> PostFault | None:
     mac = mac_of(KEY)
     mac.update(body)
     return fault_of(mac, stamp, signature, now_us)
@@ -158,10 +156,7 @@ def test_post_of_another_form_is_kept_as_it_came_and_counted(body: bytes) -> Non
     post = read_post(body, ACCRA)
     [kept] = post.messages
     assert (post.kind, post.unreadable) == (PostKind.MESSAGES, 1)
-    assert (kept.sender, kept.text) == (
-        "?post",
-        body.decode("utf-8", "replace"),
-    )
+    assert (kept.sender, kept.text) == ("?post", body.decode("utf-8", "replace"))
 
 
 def test_begin_of_a_post_is_kept_unless_it_is_about_something_else() -> None:

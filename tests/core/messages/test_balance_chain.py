@@ -2,10 +2,7 @@
 
 from typing import Any
 
-from daemon.core.messages.balance_chain import (
-    effect_of,
-    is_in_chain,
-)
+from daemon.core.messages.balance_chain import effect_of, is_in_chain
 from parsers.money import Money
 from parsers.reading import Kind, NotPayment, Payment, Reading, Reversal, Unreadable
 from tests.fakes.each import each
@@ -40,9 +37,7 @@ def other(kind: Kind, **said: Any) -> NotPayment:
         (Unreadable("no known wording"), None),
     ],
 )
-def test_each_kind_of_message_moved_the_balance_in_one_way(
-    reading: Reading, effect: int | None
-) -> None:
+def test_each_kind_of_message_moved_the_balance_in_one_way(reading: Reading, effect: int | None) -> None:
     assert effect_of(reading) == effect
 
 

@@ -106,11 +106,7 @@ def test_the_limits_follow_the_usual_day(
     assert (found.day, found.bound, found.phone) == limits
 
 
-@given(
-    st.lists(
-        st.tuples(st.sampled_from([Counts.LIMIT, Counts.BOUND, Counts.PHONE]), st.integers(1, 900))
-    )
-)
+@given(st.lists(st.tuples(st.sampled_from([Counts.LIMIT, Counts.BOUND, Counts.PHONE]), st.integers(1, 900))))
 def test_no_sequence_of_receipts_is_paid_above_a_limit(receipts: list[tuple[Counts, int]]) -> None:
     limits, used = Limits(day=1_000, bound=1_500, phone=700), Used()
     for counts, amount in receipts:
@@ -139,9 +135,7 @@ def test_a_flood_is_many_messages_or_some_that_open_a_row_since_the_last_proof()
 
 
 @given(st.lists(st.tuples(st.integers(-500, 900), st.booleans()), max_size=30))
-def test_balances_and_gaps_add_up_to_the_believed_balance(
-    steps: list[tuple[int, bool]],
-) -> None:
+def test_balances_and_gaps_add_up_to_the_believed_balance(steps: list[tuple[int, bool]]) -> None:
     """What the messages moved and what no message tells of is the whole change of the balance, whatever joins."""
     state, start, total = replace(FIRM, balance=100_000), 100_000, 0
     for number, (effect, breaks) in enumerate(steps):
@@ -206,9 +200,7 @@ def test_the_row_that_grew_last_may_win_after_everything_else_is_silent() -> Non
     assert silent_since(FIRM, []) is None
 
 
-@pytest.mark.parametrize(
-    ("messages", "receipts", "expected"), [(3, 8.0, True), (2, 80.0, False), (30, 7.9, False)]
-)
+@pytest.mark.parametrize(("messages", "receipts", "expected"), [(3, 8.0, True), (2, 80.0, False), (30, 7.9, False)])
 def test_a_row_wins_with_three_messages_in_the_time_of_eight_receipts(
     messages: int, receipts: float, *, expected: bool
 ) -> None:
@@ -255,9 +247,7 @@ def test_a_way_leads_from_the_believed_balance_exactly_to_what_the_wallet_shows(
 
 
 @given(st.lists(st.tuples(st.integers(-3, 5), st.integers(0, 12)), max_size=25), st.integers(0, 12))
-def test_a_way_joins_at_each_step_and_uses_no_message_twice(
-    said: list[tuple[int, int]], shown: int
-) -> None:
+def test_a_way_joins_at_each_step_and_uses_no_message_twice(said: list[tuple[int, int]], shown: int) -> None:
     loose = [entry(number, effect, after) for number, (effect, after) in enumerate(said)]
     way = path(6, shown, loose)
     at = 6
@@ -301,6 +291,4 @@ def test_on_the_first_day_half_the_pace_counts_until_the_evening() -> None:
     assert 4 < usual_receipts(times, now, now + HOUR_US) < 6
     night = MONDAY + 18 * HOUR_US
     assert usual_receipts(times, night, night + 4 * HOUR_US) == 0
-    assert usual_receipts(times, night, MONDAY + DAY_US + 8 * HOUR_US) == 0, (
-        "nor the next morning before it opens"
-    )
+    assert usual_receipts(times, night, MONDAY + DAY_US + 8 * HOUR_US) == 0, "nor the next morning before it opens"

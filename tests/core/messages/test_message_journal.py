@@ -89,11 +89,7 @@ def test_a_line_of_an_unknown_kind_is_not_read() -> None:
 def test_an_erased_part_stays_erased_when_files_are_merged() -> None:
     ours = journal.erase([part(1), part(2)], {part(2).key})
     assert ours == [part(1), Erased(*part(2).key)]
-    assert set(journal.merge(ours, [part(1), part(2), part(3)])) == {
-        part(1),
-        Erased(*part(2).key),
-        part(3),
-    }
+    assert set(journal.merge(ours, [part(1), part(2), part(3)])) == {part(1), Erased(*part(2).key), part(3)}
 
 
 def test_a_merge_keeps_each_part_once_in_the_order_of_arrival() -> None:

@@ -7,12 +7,7 @@ from msgspec.structs import replace
 
 from daemon.core.json_values import dump
 from daemon.core.messages.balance_chain import ChainEntry, Standing, Why
-from daemon.core.messages.message_json import (
-    ChainPosition,
-    all_fields,
-    balance_chain,
-    stored_fields,
-)
+from daemon.core.messages.message_json import ChainPosition, all_fields, balance_chain, stored_fields
 from parsers.read import read
 from parsers.reading import FIELD_WORDS, fields
 from tests.fakes.rows import AT
@@ -28,13 +23,7 @@ def entry(number: int, effect: int, after: int | None, **changes: object) -> Cha
 
 def test_two_neighbours_on_each_side_are_shown_in_the_order_of_the_line() -> None:
     here = entry(
-        4,
-        2500,
-        70_000,
-        standing=Standing.CANDIDATE,
-        why=Why.BREAKS,
-        doubts=("reference_too_long",),
-        gap_minor=None,
+        4, 2500, 70_000, standing=Standing.CANDIDATE, why=Why.BREAKS, doubts=("reference_too_long",), gap_minor=None
     )
     beside = [entry(number, 100, 1000 * number) for number in (6, 2, 1, 3, 5, 7)]
     shown = json.loads(dump(balance_chain(ChainPosition(here, beside, "GHS"))))
@@ -73,9 +62,7 @@ def test_every_why_is_explained() -> None:
 )
 def test_fields_that_a_message_lacks_are_not_stored_and_come_back_as_null(body: str) -> None:
     found = fields(read("MobileMoney", body))
-    assert all_fields(stored_fields(found)) == json.dumps(
-        found, ensure_ascii=False, separators=(",", ":")
-    )
+    assert all_fields(stored_fields(found)) == json.dumps(found, ensure_ascii=False, separators=(",", ":"))
 
 
 def test_fields_are_stored_without_nulls_in_their_order() -> None:

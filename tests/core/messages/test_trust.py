@@ -63,26 +63,14 @@ def test_an_ordinary_receipt_raises_no_doubt() -> None:
     assert doubts_about(PLAIN, WEEK) == []
 
 
-@pytest.mark.parametrize(
-    ("amount", "fee", "doubt"), [(500, 50, None), (500, 51, Doubt.FEE_TOO_HIGH), (500, 0, None)]
-)
+@pytest.mark.parametrize(("amount", "fee", "doubt"), [(500, 50, None), (500, 51, Doubt.FEE_TOO_HIGH), (500, 0, None)])
 def test_a_fee_above_a_tenth_is_doubted(amount: int, fee: int, doubt: Doubt | None) -> None:
     assert fee_doubt(amount, fee) is doubt
 
 
 def test_every_doubt_is_named_once() -> None:
-    bad = replace(
-        PLAIN,
-        telco_id="1" * 9,
-        printed_at=AT - HOUR_US,
-        reference="x" * 1161,
-        payer_name="y" * 161,
-    )
-    assert doubts_about(bad, WEEK) == [
-        Doubt.ID_TOO_LOW,
-        Doubt.PRINTED_TIME,
-        Doubt.REFERENCE_TOO_LONG,
-    ]
+    bad = replace(PLAIN, telco_id="1" * 9, printed_at=AT - HOUR_US, reference="x" * 1161, payer_name="y" * 161)
+    assert doubts_about(bad, WEEK) == [Doubt.ID_TOO_LOW, Doubt.PRINTED_TIME, Doubt.REFERENCE_TOO_LONG]
 
 
 @pytest.mark.parametrize(
@@ -154,17 +142,9 @@ def test_a_network_whose_pace_is_not_known_has_no_clock() -> None:
 
 @pytest.mark.parametrize(
     ("minute", "second", "doubt"),
-    [
-        (8, 0, None),
-        (8, 59, None),
-        (10, 59, None),
-        (11, 1, Doubt.ID_OF_ANOTHER_TIME),
-        (5, 59, Doubt.ID_OF_ANOTHER_TIME),
-    ],
+    [(8, 0, None), (8, 59, None), (10, 59, None), (11, 1, Doubt.ID_OF_ANOTHER_TIME), (5, 59, Doubt.ID_OF_ANOTHER_TIME)],
 )
-def test_a_time_inside_an_id_is_that_of_the_message(
-    minute: int, second: int, doubt: Doubt | None
-) -> None:
+def test_a_time_inside_an_id_is_that_of_the_message(minute: int, second: int, doubt: Doubt | None) -> None:
     sent = to_us(datetime(2026, 11, 21, 8, minute, second, tzinfo=UTC))
     assert id_doubt("momo_at", "PP261121.0808.A12345", sent, []) is doubt
 
@@ -202,9 +182,7 @@ def payments() -> dict[str, Payment]:
     for line in CORPUS.read_text().splitlines():
         row = json.loads(line)
         reading = read(row["sender"], row["text"])
-        if row["id"].startswith(("gh-mtn", "gh-telecel", "gh-adv")) and isinstance(
-            reading, Payment
-        ):
+        if row["id"].startswith(("gh-mtn", "gh-telecel", "gh-adv")) and isinstance(reading, Payment):
             found[row["id"]] = reading
     return found
 
@@ -249,10 +227,7 @@ def test_what_is_believed_of_an_id_ends_at_the_very_id(provider: str, days: int)
     line = [seen(0, NOW_ID)] * 3
     lowest, highest = NOW_ID - slack + min(days, 0) * haste, NOW_ID + slack + max(days, 0) * haste
     at = AT + days * DAY_US
-    judged = [
-        id_doubt(provider, f"{number}", at, line)
-        for number in (lowest - 1, lowest, highest, highest + 1)
-    ]
+    judged = [id_doubt(provider, f"{number}", at, line) for number in (lowest - 1, lowest, highest, highest + 1)]
     assert judged == [LOW, None, None, HIGH]
 
 

@@ -30,9 +30,7 @@ from tests.fakes.rows import AT, DAY
 
 LINE = ShownLine(rows.method(), here=True, seen_at=AT)
 TELECEL = ShownLine(
-    rows.method(provider="momo_telecel", phone_number="+233201112223", account_name="Ama T"),
-    here=True,
-    seen_at=AT,
+    rows.method(provider="momo_telecel", phone_number="+233201112223", account_name="Ama T"), here=True, seen_at=AT
 )
 
 
@@ -117,12 +115,7 @@ def test_a_network_that_is_none_is_the_customers_own(chosen: str) -> None:
 
 @pytest.mark.parametrize(
     ("first", "ussd"),
-    [
-        ("Dial *170#", "*170#"),
-        ("Dial *920*1# now", "*920*1#"),
-        ("Open the app", None),
-        ("Dial #100#", None),
-    ],
+    [("Dial *170#", "*170#"), ("Dial *920*1# now", "*920*1#"), ("Open the app", None), ("Dial #100#", None)],
 )
 def test_what_is_dialled_is_the_code_alone(first: str, ussd: str | None) -> None:
     way = view(facts(), {"mtn": first}, MENUS, "", AT).way
@@ -161,9 +154,7 @@ def test_blind_is_when_the_number_to_pay_to_was_reported_as_not_receiving() -> N
     assert shown(lines=(deaf,)).blind
     assert not shown(lines=(deaf,), request=rows.transaction(mode=Mode.TEST)).blind
     assert not shown(lines=(LINE, replace(TELECEL, receives=False))).blind
-    assert shown(lines=(deaf, TELECEL)).blind, (
-        "the customer is told to pay to the one that is not read"
-    )
+    assert shown(lines=(deaf, TELECEL)).blind, "the customer is told to pay to the one that is not read"
 
 
 def test_a_page_is_a_receipt_for_thirty_days_and_then_no_page() -> None:
@@ -184,8 +175,7 @@ def test_seconds_are_counted_to_the_end_and_never_below_zero() -> None:
 
 
 @pytest.mark.parametrize(
-    ("number", "seen"),
-    [("+233244124567", "024 *** 4567"), ("+22890123456", "+22 *** 3456"), ("123", "***")],
+    ("number", "seen"), [("+233244124567", "024 *** 4567"), ("+22890123456", "+22 *** 3456"), ("123", "***")]
 )
 def test_of_a_number_the_ends_are_shown(number: str, seen: str) -> None:
     assert mask_number(number) == seen
@@ -193,8 +183,7 @@ def test_of_a_number_the_ends_are_shown(number: str, seen: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "seen"),
-    [("Kofi Yaw Boateng", "Kofi B."), ("Kofi", "Kofi"), ("  ", None), ("", None), (None, None)],
+    ("name", "seen"), [("Kofi Yaw Boateng", "Kofi B."), ("Kofi", "Kofi"), ("  ", None), ("", None), (None, None)]
 )
 def test_of_a_name_the_first_and_an_initial_are_shown(name: str | None, seen: str | None) -> None:
     assert short_name(name) == seen
@@ -226,9 +215,7 @@ def test_a_number_is_grouped_as_it_is_read_out() -> None:
         (None, None),
     ],
 )
-def test_customer_goes_back_to_a_plain_web_address_with_the_reference(
-    url: str | None, back: str | None
-) -> None:
+def test_customer_goes_back_to_a_plain_web_address_with_the_reference(url: str | None, back: str | None) -> None:
     found = return_address(url, "r")
     assert (None if found is None else found.url) == back
 

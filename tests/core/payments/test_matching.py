@@ -37,11 +37,7 @@ def payment(**changes: object) -> Payment:
 
 
 def decide(
-    paid: Payment,
-    coded: list[Transaction],
-    expecting: Transaction | None = None,
-    *,
-    late_policy: str = "accept",
+    paid: Payment, coded: list[Transaction], expecting: Transaction | None = None, *, late_policy: str = "accept"
 ) -> Decision:
     return match(paid, coded, expecting, late_policy=late_policy)
 
@@ -58,18 +54,12 @@ def test_the_verdict_is_exact_short_or_over(
     received: int, status: TransactionStatus, difference: int, word: str
 ) -> None:
     verdict = compare_amounts(received, 2500)
-    assert (verdict.status, verdict.difference_minor, verdict.difference_type) == (
-        status,
-        difference,
-        word,
-    )
+    assert (verdict.status, verdict.difference_minor, verdict.difference_type) == (status, difference, word)
 
 
 def test_a_code_pays_its_request() -> None:
     wanted = request()
-    assert decide(payment(), [wanted]) == Verify(
-        wanted, compare_amounts(2500, 2500), "code", late=False
-    )
+    assert decide(payment(), [wanted]) == Verify(wanted, compare_amounts(2500, 2500), "code", late=False)
 
 
 def test_money_without_a_code_is_a_walk_in_that_is_forwarded() -> None:
@@ -78,9 +68,7 @@ def test_money_without_a_code_is_a_walk_in_that_is_forwarded() -> None:
 
 def test_a_walk_in_says_when_its_code_was_of_another_time_or_currency() -> None:
     for paid in (payment(currency="UGX"), payment(telco_at=NOW - DAY_US)):
-        assert decide(paid, [request()]) == Unmatched(
-            "code of another time or currency", rejected=False
-        )
+        assert decide(paid, [request()]) == Unmatched("code of another time or currency", rejected=False)
 
 
 def test_two_codes_are_a_persons_matter_and_move_nothing() -> None:
@@ -114,14 +102,11 @@ def test_a_second_payment_for_a_paid_request_is_extra(status: str) -> None:
 
 def test_money_for_a_cancelled_request_is_reviewed() -> None:
     cancelled = request(status=TransactionStatus.CANCELLED)
-    assert decide(payment(), [cancelled]) == Hold(
-        ReviewReason.CANCELLED_REQUEST, cancelled, moves=False
-    )
+    assert decide(payment(), [cancelled]) == Hold(ReviewReason.CANCELLED_REQUEST, cancelled, moves=False)
 
 
 @pytest.mark.parametrize(
-    ("payer", "reason"),
-    [("+233200000000", ReviewReason.PAYER_MISMATCH), (None, ReviewReason.PAYER_UNKNOWN)],
+    ("payer", "reason"), [("+233200000000", ReviewReason.PAYER_MISMATCH), (None, ReviewReason.PAYER_UNKNOWN)]
 )
 def test_an_expected_payer_protects_the_request(payer: str | None, reason: ReviewReason) -> None:
     wanted = request(expected_payer_phone="+233241234567")
@@ -140,16 +125,12 @@ def test_a_code_with_another_id_than_expected_is_reviewed() -> None:
 
 def test_an_expected_id_pays_without_a_code() -> None:
     wanted = request(expected_telco_transaction_id="86105511902")
-    assert decide(payment(), [], wanted) == Verify(
-        wanted, compare_amounts(2500, 2500), "telco_id", late=False
-    )
+    assert decide(payment(), [], wanted) == Verify(wanted, compare_amounts(2500, 2500), "telco_id", late=False)
 
 
 def test_the_code_of_one_and_the_expected_id_of_another_are_ambiguous() -> None:
     expecting = request(id="2", svc_code="Q4T9WD", expected_telco_transaction_id="86105511902")
-    assert decide(payment(), [request()], expecting) == Hold(
-        ReviewReason.AMBIGUOUS_CODE, None, moves=False
-    )
+    assert decide(payment(), [request()], expecting) == Hold(ReviewReason.AMBIGUOUS_CODE, None, moves=False)
 
 
 def test_a_clean_payment_pays_a_request_that_is_held() -> None:
@@ -184,9 +165,7 @@ class TestLate:
     def test_after_72_hours_a_person_is_asked_whatever_the_policy(self, policy: str) -> None:
         paid = payment(telco_at=NOW)
         gone = request(expires_at=NOW - LATE_WINDOW_US, created_at=NOW - 9 * DAY_US)
-        assert decide(paid, [gone], late_policy=policy) == Hold(
-            ReviewReason.LATE, gone, moves=False
-        )
+        assert decide(paid, [gone], late_policy=policy) == Hold(ReviewReason.LATE, gone, moves=False)
         nearly = replace(gone, expires_at=NOW - LATE_WINDOW_US + 1)
         assert isinstance(decide(paid, [nearly]), Verify)
 
@@ -238,18 +217,14 @@ def test_the_expected_name_stands_for_a_number_that_is_not_on_the_receipt(name: 
 @pytest.mark.parametrize("name", [None, "", "KOFI BADU", "KWAME ANTWI BADU", "K. A. B."])
 def test_another_name_or_none_is_a_persons_matter(name: str | None) -> None:
     wanted = request(**NAMED)
-    assert by_name(payment(payer_name=name), wanted) == Hold(
-        ReviewReason.PAYER_UNKNOWN, wanted, moves=True
-    )
+    assert by_name(payment(payer_name=name), wanted) == Hold(ReviewReason.PAYER_UNKNOWN, wanted, moves=True)
 
 
 def test_a_wrong_number_is_not_made_good_by_the_right_name() -> None:
     wanted = request(**NAMED)
     paid = payment(payer_name="KOFI ANTWI BADU", payer_phone="+233550000000")
     for approved in ((), ("+233241234567",)):
-        assert by_name(paid, wanted, approved) == Hold(
-            ReviewReason.PAYER_MISMATCH, wanted, moves=True
-        )
+        assert by_name(paid, wanted, approved) == Hold(ReviewReason.PAYER_MISMATCH, wanted, moves=True)
 
 
 def test_a_name_that_was_approved_for_the_expected_number_stands_for_it() -> None:

@@ -36,9 +36,7 @@ def test_the_usual_words_fit_one_sms_in_the_gsm_alphabet(language: str) -> None:
     widest = 100_000_000
     paid = compare_amounts(widest, 1)
     both = (
-        code_text(
-            texting, LINE, number="+233241234567", minor=widest, currency="GHS", code="7KQ2MX"
-        ),
+        code_text(texting, LINE, number="+233241234567", minor=widest, currency="GHS", code="7KQ2MX"),
         receipt_text(texting, LINE, paid, minor=widest, currency="GHS", code="7KQ2MX"),
     )
     for text in both:
@@ -60,11 +58,7 @@ def test_a_name_stays_as_it_was_typed(name: str, language: str) -> None:
 def test_the_first_step_is_in_the_customers_language_if_it_is_only_a_code() -> None:
     french = sentences("fr")
     assert (
-        Text(
-            "sms.code",
-            **dict.fromkeys(("amount", "number", "account", "code"), "1"),
-            steps=first_step("Dial *170#"),
-        )
+        Text("sms.code", **dict.fromkeys(("amount", "number", "account", "code"), "1"), steps=first_step("Dial *170#"))
         .render(french)
         .startswith("Payez 1 au 1 (1). Composez le *170#, ")
     )
@@ -87,9 +81,7 @@ def test_the_first_step_is_in_the_customers_language_if_it_is_only_a_code() -> N
         (CODE_TEXT + "x" * 480, "takes at most 480 characters"),
     ],
 )
-def test_a_template_that_cannot_be_filled_in_is_refused_with_the_reason(
-    text: str, why: str
-) -> None:
+def test_a_template_that_cannot_be_filled_in_is_refused_with_the_reason(text: str, why: str) -> None:
     assert template_error(TextKind.CODE, text).startswith(why)
 
 

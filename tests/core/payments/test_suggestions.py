@@ -179,9 +179,7 @@ def test_the_right_number_with_another_amount_is_not() -> None:
 def test_the_right_amount_and_a_like_name_are_suggested() -> None:
     money = paid(payer_name="KOFI ANTWI BADU")
     assert reasons(money, wanted(customer_name="Badu Kofi")) == (SuggestionReason.NAME_AND_AMOUNT,)
-    assert reasons(money, wanted(expected_payer_name="Kofi Antwi Badu")) == (
-        SuggestionReason.NAME_AND_AMOUNT,
-    )
+    assert reasons(money, wanted(expected_payer_name="Kofi Antwi Badu")) == (SuggestionReason.NAME_AND_AMOUNT,)
     assert reasons(money, wanted(customer_name="Kofi Mensah")) == ()
     assert reasons(paid(payer_name=None), wanted(customer_name="Kofi")) == ()
 
@@ -224,18 +222,14 @@ def test_every_reason_has_its_words() -> None:
         {"created_at": NOW + TRANSACTION_AFTER_US},
     ],
 )
-def test_a_request_that_the_money_cannot_be_for_is_never_suggested(
-    changes: dict[str, object],
-) -> None:
+def test_a_request_that_the_money_cannot_be_for_is_never_suggested(changes: dict[str, object]) -> None:
     money = paid(reference_text="K7M2QF", payer_phone=PHONE)
     assert reasons(money, wanted()) != ()
     assert reasons(money, wanted(**changes)) == ()
 
 
 def test_a_lately_expired_request_is_suggested() -> None:
-    late = wanted(
-        status=TransactionStatus.EXPIRED, expires_at=NOW - DAY_US, created_at=NOW - 2 * DAY_US
-    )
+    late = wanted(status=TransactionStatus.EXPIRED, expires_at=NOW - DAY_US, created_at=NOW - 2 * DAY_US)
     assert reasons(paid(reference_text="K7M2QF"), late) == (
         SuggestionReason.CODE_WRONG_CHARACTER,
         SuggestionReason.AMOUNT,
@@ -244,9 +238,7 @@ def test_a_lately_expired_request_is_suggested() -> None:
 
 def test_a_request_that_names_this_very_payment_is_suggested() -> None:
     money = paid(payer_phone=PHONE)
-    asked = wanted(
-        expected_payer_phone=PHONE, expected_telco_transaction_id=money.telco_transaction_id
-    )
+    asked = wanted(expected_payer_phone=PHONE, expected_telco_transaction_id=money.telco_transaction_id)
     assert reasons(money, asked) == (SuggestionReason.PAYER_AND_AMOUNT,)
 
 
@@ -265,11 +257,7 @@ def test_never_more_than_a_few_are_suggested_the_likeliest_and_then_the_newest_f
     assert len(found) == SUGGESTIONS_MAX
 
 
-@given(
-    st.permutations(
-        [wanted(id=str(seq), seq=seq, expected_minor=2500 + seq % 2) for seq in range(6)]
-    )
-)
+@given(st.permutations([wanted(id=str(seq), seq=seq, expected_minor=2500 + seq % 2) for seq in range(6)]))
 def test_the_order_in_which_requests_are_found_does_not_matter(requests: list[Transaction]) -> None:
     money = paid(reference_text="K7M2QF", payer_phone=PHONE)
     assert [one.request.id for one in suggested(money, *requests)] == ["4", "2", "0"]

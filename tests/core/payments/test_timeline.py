@@ -18,11 +18,7 @@ PAID = "GHS 25.00 from KOFI ANTWI (0012345678)"
 @each(
     ("kind", "facts", "text"),
     [
-        (
-            "transaction.created",
-            {"expected_minor": 2500, "currency": "GHS"},
-            "Asked for GHS 25.00.",
-        ),
+        ("transaction.created", {"expected_minor": 2500, "currency": "GHS"}, "Asked for GHS 25.00."),
         (
             "transaction.verified",
             {"status": "SUCCESS", "matched_by": "code", "late": False},
@@ -31,51 +27,24 @@ PAID = "GHS 25.00 from KOFI ANTWI (0012345678)"
         (
             "transaction.verified",
             {"status": "PARTIAL", "matched_by": "review", "late": True},
-            (
-                f"{PAID} paid it short, matched by an operator in a review, after the transaction had "
-                "expired."
-            ),
+            (f"{PAID} paid it short, matched by an operator in a review, after the transaction had expired."),
         ),
-        (
-            "transaction.reconciled",
-            {"reconciliation_id": "rec_1"},
-            f"{PAID} was reconciled with it (rec_1).",
-        ),
+        ("transaction.reconciled", {"reconciliation_id": "rec_1"}, f"{PAID} was reconciled with it (rec_1)."),
         ("transaction.cancelled", {}, "Cancelled."),
         ("transaction.cancelled", {"reason": "sold out"}, "Cancelled: sold out"),
         ("transaction.expired", {}, "Expired unpaid."),
-        (
-            "transaction.released",
-            {},
-            f"{PAID} is no longer held for it: it waits for its payment again.",
-        ),
-        (
-            "review.opened",
-            {"reason": "payer_mismatch"},
-            f"{PAID} is held for review: another payer than expected.",
-        ),
+        ("transaction.released", {}, f"{PAID} is no longer held for it: it waits for its payment again."),
+        ("review.opened", {"reason": "payer_mismatch"}, f"{PAID} is held for review: another payer than expected."),
         (
             "review.opened",
             {"reason": "doubtful_message", "doubts": ["printed_time"]},
             f"{PAID} is held for review: the message is doubtful.",
         ),
-        (
-            "review.opened",
-            {"reason": "balance_break"},
-            f"{PAID} is held for review: balance does not add up.",
-        ),
+        ("review.opened", {"reason": "balance_break"}, f"{PAID} is held for review: balance does not add up."),
         ("review.approved", {"reason": "late"}, f"An operator approved {PAID}."),
-        (
-            "review.rejected",
-            {"reason": "late", "notes": "sent back"},
-            f"An operator rejected {PAID}. Notes: sent back",
-        ),
+        ("review.rejected", {"reason": "late", "notes": "sent back"}, f"An operator rejected {PAID}. Notes: sent back"),
         ("payment.walk_in", {}, f"{PAID} matched no transaction."),
-        (
-            "payment.reversed",
-            {},
-            f"The network took {PAID} back. The transaction keeps its status.",
-        ),
+        ("payment.reversed", {}, f"The network took {PAID} back. The transaction keeps its status."),
         (
             "notice.money_missing",
             {"gap_minor": -700, "currency": "GHS"},
@@ -104,26 +73,10 @@ PAID = "GHS 25.00 from KOFI ANTWI (0012345678)"
             {"amount_minor": 2500, "currency": "GHS", "original_telco_id": None},
             "GHS 25.00 was taken back by the network, which does not say of which payment.",
         ),
-        (
-            "payment.walk_in",
-            {"rejected": True},
-            f"{PAID} was rejected: it is kept without a match and not forwarded.",
-        ),
-        (
-            "payment.walk_in",
-            {"historical": True},
-            f"{PAID} is older than its line: it is kept and not forwarded.",
-        ),
-        (
-            "delivery.delivered",
-            {"event": "transaction.completed"},
-            "The webhook transaction.completed was delivered.",
-        ),
-        (
-            "delivery.failed",
-            {"event": "transaction.completed"},
-            "The webhook transaction.completed was given up.",
-        ),
+        ("payment.walk_in", {"rejected": True}, f"{PAID} was rejected: it is kept without a match and not forwarded."),
+        ("payment.walk_in", {"historical": True}, f"{PAID} is older than its line: it is kept and not forwarded."),
+        ("delivery.delivered", {"event": "transaction.completed"}, "The webhook transaction.completed was delivered."),
+        ("delivery.failed", {"event": "transaction.completed"}, "The webhook transaction.completed was given up."),
         ("something.new", {}, "something.new."),
     ],
 )
@@ -216,7 +169,5 @@ def test_every_notice_has_its_sentence() -> None:
         ),
     ],
 )
-def test_what_a_person_taught_has_its_sentence(
-    kind: str, facts: dict[str, object], text: str
-) -> None:
+def test_what_a_person_taught_has_its_sentence(kind: str, facts: dict[str, object], text: str) -> None:
     assert str(timeline.entry_text(kind, facts, payment())) == text

@@ -67,10 +67,7 @@ def test_a_late_message_and_a_network_with_a_wrong_clock_prove_nothing_against_a
 
 def test_the_skew_is_that_of_the_message_that_was_on_its_way_the_shortest() -> None:
     assert ClockCheck().times(NOW, 1000).skew_us is None
-    assert (
-        watch(NOW - 4 * SECOND_US, NOW + SECOND_US, NOW - 9 * SECOND_US).times(NOW, 1000).skew_us
-        == SECOND_US
-    )
+    assert watch(NOW - 4 * SECOND_US, NOW + SECOND_US, NOW - 9 * SECOND_US).times(NOW, 1000).skew_us == SECOND_US
     # One network with a wrong clock is ignored while another agrees; alone, it is the only witness.
     assert watch(NOW - SECOND_US, NOW + DAY_US).times(NOW, 1000).skew_us == -SECOND_US
     assert watch(NOW + DAY_US, NOW + HOUR_US).times(NOW, 1000).skew_us == DAY_US
@@ -119,13 +116,8 @@ def test_the_witness_tells_the_time_while_the_clock_is_wrong() -> None:
 
 
 def test_the_span_is_told_in_words_that_fit() -> None:
-    told = [
-        watch(NOW - span).times(NOW, 1000).doubt
-        for span in (11 * MINUTE_US, 5 * HOUR_US, 50 * DAY_US)
-    ]
-    assert [str(one.why).split(" is ")[1].split(" ahead")[0] for one in told if one] == [
-        "11 min", "5 hours", "50 days",
-    ]  # fmt: skip
+    told = [watch(NOW - span).times(NOW, 1000).doubt for span in (11 * MINUTE_US, 5 * HOUR_US, 50 * DAY_US)]
+    assert [str(one.why).split(" is ")[1].split(" ahead")[0] for one in told if one] == ["11 min", "5 hours", "50 days"]
 
 
 def test_what_has_surely_passed_is_what_was_known_before_and_what_was_counted_since() -> None:
@@ -235,14 +227,8 @@ def test_it_is_signed_again_at_once_if_the_time_became_known_during_the_attempt(
 def test_the_difference_is_told_in_words() -> None:
     assert difference(None, RIGHT) == ""
     assert difference(NOW + TOLERANCE_US, RIGHT) == ""
-    assert (
-        difference(NOW - 2 * HOUR_US, RIGHT)
-        == "its clock is 2 hours behind the time of our signature"
-    )
-    assert (
-        difference(NOW + 7 * MINUTE_US, RIGHT)
-        == "its clock is 7 min ahead of the time of our signature"
-    )
+    assert difference(NOW - 2 * HOUR_US, RIGHT) == "its clock is 2 hours behind the time of our signature"
+    assert difference(NOW + 7 * MINUTE_US, RIGHT) == "its clock is 7 min ahead of the time of our signature"
 
 
 def refused(status: int = 400, wait_us: int | None = RETRY_US) -> AttemptOutcome:
@@ -251,9 +237,7 @@ def refused(status: int = 400, wait_us: int | None = RETRY_US) -> AttemptOutcome
 
 @pytest.mark.parametrize("status", [PENDING, RETRYING])
 @pytest.mark.parametrize("wait_us", [0, RETRY_US])
-def test_it_keeps_its_state_its_steps_and_the_endpoints_streak(
-    status: DeliveryStatus, wait_us: int
-) -> None:
+def test_it_keeps_its_state_its_steps_and_the_endpoints_streak(status: DeliveryStatus, wait_us: int) -> None:
     made = decide(DeliveryFacts(status, 2, 7), refused(wait_us=wait_us), now_us=NOW, unit=0.5)
     assert made.event is DeliveryEvent.CLOCK_WRONG
     assert made.waits_for_clock
@@ -265,16 +249,9 @@ def test_it_keeps_its_state_its_steps_and_the_endpoints_streak(
 @pytest.mark.parametrize("status", [PENDING, RETRYING])
 def test_after_24_hours_of_waits_it_is_final_in_any_case(status: DeliveryStatus) -> None:
     assert CLOCK_WAITS_MAX * RETRY_US == DAY_US
-    last = decide(
-        DeliveryFacts(status, 0, 0, clock_waits=CLOCK_WAITS_MAX - 1),
-        refused(),
-        now_us=NOW,
-        unit=0.5,
-    )
+    last = decide(DeliveryFacts(status, 0, 0, clock_waits=CLOCK_WAITS_MAX - 1), refused(), now_us=NOW, unit=0.5)
     assert last.status is status
-    made = decide(
-        DeliveryFacts(status, 0, 0, clock_waits=CLOCK_WAITS_MAX), refused(), now_us=NOW, unit=0.5
-    )
+    made = decide(DeliveryFacts(status, 0, 0, clock_waits=CLOCK_WAITS_MAX), refused(), now_us=NOW, unit=0.5)
     assert (made.status, made.dead_letter) == (FAILED, DeadLetterReason.PERMANENT_4XX)
     assert (made.counts, made.consecutive_failures) == (True, 1)
 
@@ -321,10 +298,7 @@ def test_one_receiver_is_no_witness_however_often_it_answers() -> None:
 def test_two_receivers_that_agree_tell_the_time_of_a_wrong_clock() -> None:
     times = dated(ClockCheck(), NOW - DAY_US, NOW - DAY_US + SECOND_US).times(NOW, BOOT_S)
     assert times.doubt is not None
-    assert (
-        str(times.doubt.why)
-        == "the clock of this machine is 23 hours ahead of the clocks of the webhook receivers"
-    )
+    assert str(times.doubt.why) == "the clock of this machine is 23 hours ahead of the clocks of the webhook receivers"
     assert times.witness is Witness.RECEIVERS
     assert abs(times.best_us - (NOW - DAY_US)) <= SECOND_US
 
@@ -379,13 +353,7 @@ def test_a_clock_before_this_program_uses_what_it_knows() -> None:
     assert ClockCheck().times(SECOND_US, BOOT_S).best_us == SECOND_US
 
 
-@given(
-    ahead=AHEAD,
-    late=SMALL,
-    dates=st.lists(AHEAD, max_size=6),
-    phone=AHEAD,
-    later_s=st.floats(0, 1e6),
-)
+@given(ahead=AHEAD, late=SMALL, dates=st.lists(AHEAD, max_size=6), phone=AHEAD, later_s=st.floats(0, 1e6))
 def test_no_date_and_no_phone_outvotes_the_networks_time_of_a_message(
     ahead: int, late: int, dates: list[int], phone: int, later_s: float
 ) -> None:
@@ -410,17 +378,13 @@ def test_no_date_outvotes_a_phone_that_the_network_set(ahead: int, dates: list[i
 
 
 @given(ahead=AHEAD, forged=AHEAD, honest=st.lists(SMALL, min_size=2, max_size=5))
-def test_one_receiver_with_a_wrong_clock_changes_nothing(
-    ahead: int, forged: int, honest: list[int]
-) -> None:
+def test_one_receiver_with_a_wrong_clock_changes_nothing(ahead: int, forged: int, honest: list[int]) -> None:
     check = dated(ClockCheck(), NOW + forged, *(NOW - one for one in honest))
     assert abs(check.times(NOW + ahead, BOOT_S).best_us - NOW) <= AGREES_US
 
 
 @given(ahead=AHEAD, dates=st.lists(AHEAD, max_size=6), past=st.integers(0, 400 * DAY_US))
-def test_receivers_never_make_anything_expire_sooner(
-    ahead: int, dates: list[int], past: int
-) -> None:
+def test_receivers_never_make_anything_expire_sooner(ahead: int, dates: list[int], past: int) -> None:
     without, with_dates = ClockCheck(), dated(ClockCheck(), *(NOW + one for one in dates))
     for check in (without, with_dates):
         check.note_latest(NOW - past, BOOT_S)

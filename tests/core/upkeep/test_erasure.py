@@ -12,9 +12,8 @@ NUMBER = "+233244124567"
 
 
 @pytest.mark.parametrize(
-    "written",
-    ["0244124567", "+233244124567", "233244124567", "024 412 4567", "+233 24 412 4567", "024-412-4567"],
-)  # fmt: skip
+    "written", ["0244124567", "+233244124567", "233244124567", "024 412 4567", "+233 24 412 4567", "024-412-4567"]
+)
 def test_a_number_is_found_however_it_is_written(written: str) -> None:
     assert forget_in_text(f"call {written}, today", NUMBER) == "call ***, today"
 
@@ -43,7 +42,7 @@ def test_the_payer_goes_out_of_a_payload_and_the_money_and_the_shop_s_own_number
 
 
 def test_the_facts_of_a_routing_lose_theirs_by_their_dotted_names() -> None:
-    facts = {"payer.phone_number": NUMBER, "meta.table": "4", "telco.reference_text": "X", "amount": "1.00"}  # fmt: skip
+    facts = {"payer.phone_number": NUMBER, "meta.table": "4", "telco.reference_text": "X", "amount": "1.00"}
     left = json.loads(forget_in_json(json.dumps({"facts": facts}), NUMBER))["facts"]
     assert left == dict.fromkeys(facts, None) | {"amount": "1.00"}
 

@@ -70,13 +70,7 @@ NOW = datetime(2026, 11, 21, 8, 0, tzinfo=UTC)
 def test_days_weeks_and_months_each_keep_their_newest() -> None:
     hourly = [NOW - timedelta(hours=number) for number in range(24 * 60)]
     found = sorted(copies_to_keep(hourly, parse_retention("2d,2w,3m")), reverse=True)
-    assert [f"{at:%m-%d %H}" for at in found] == [
-        "11-21 08",
-        "11-20 23",
-        "11-15 23",
-        "10-31 23",
-        "09-30 23",
-    ]
+    assert [f"{at:%m-%d %H}" for at in found] == ["11-21 08", "11-20 23", "11-15 23", "10-31 23", "09-30 23"]
 
 
 @each("text", ["", "7", "7x", "d7", "0d", "0d,0w", "-1d", "7d;4w", "99999d"])
@@ -93,9 +87,7 @@ def test_the_default_is_readable() -> None:
     st.lists(st.integers(0, 24 * 365 * 3), max_size=50, unique=True),
     st.builds(BackupRetention, st.integers(0, 9), st.integers(0, 9), st.integers(0, 9)),
 )
-def test_the_copy_made_last_always_stays_and_never_more_than_asked(
-    hours_ago: list[int], keep: BackupRetention
-) -> None:
+def test_the_copy_made_last_always_stays_and_never_more_than_asked(hours_ago: list[int], keep: BackupRetention) -> None:
     copies = [NOW - timedelta(hours=hours) for hours in hours_ago]
     found = copies_to_keep(copies, keep)
     assert found <= set(copies)

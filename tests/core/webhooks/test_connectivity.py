@@ -6,40 +6,30 @@ from daemon.core.webhooks.delivery import LinkState
 
 def test_with_no_other_host_known_nothing_can_be_told() -> None:
     watch = ConnectivityState()
-    assert watch.unreachable("a", 100.0) == LinkState(
-        other_host_answered=False, other_host_known=False
-    )
+    assert watch.unreachable("a", 100.0) == LinkState(other_host_answered=False, other_host_known=False)
     assert watch.down
 
 
 def test_another_host_that_answered_within_a_minute_speaks_for_our_link() -> None:
     watch = ConnectivityState()
     watch.answered("b", 40.0)
-    assert watch.unreachable("a", 100.0) == LinkState(
-        other_host_answered=True, other_host_known=True
-    )
+    assert watch.unreachable("a", 100.0) == LinkState(other_host_answered=True, other_host_known=True)
     assert not watch.down
-    assert watch.unreachable("a", 100.1) == LinkState(
-        other_host_answered=False, other_host_known=True
-    )
+    assert watch.unreachable("a", 100.1) == LinkState(other_host_answered=False, other_host_known=True)
     assert watch.down
 
 
 def test_a_host_does_not_speak_for_itself() -> None:
     watch = ConnectivityState(["b"])
     watch.answered("a", 99.0)
-    assert watch.unreachable("a", 100.0) == LinkState(
-        other_host_answered=False, other_host_known=True
-    )
+    assert watch.unreachable("a", 100.0) == LinkState(other_host_answered=False, other_host_known=True)
 
 
 def test_a_host_that_is_silent_now_speaks_for_nobody() -> None:
     watch = ConnectivityState()
     watch.answered("b", 99.0)
     watch.silent("b")
-    assert watch.unreachable("a", 100.0) == LinkState(
-        other_host_answered=False, other_host_known=True
-    )
+    assert watch.unreachable("a", 100.0) == LinkState(other_host_answered=False, other_host_known=True)
 
 
 def test_only_hosts_that_failed_are_held_and_only_while_the_link_is_down() -> None:

@@ -46,15 +46,11 @@ def answered(status: int | None, retry_after_s: int | None = None) -> AttemptOut
     return AttemptOutcome(status, "", None, None, 1000, retry_after_s, connected=True)
 
 
-def broke(
-    code: DeliveryError, *, connected: bool = False, status: int | None = None
-) -> AttemptOutcome:
+def broke(code: DeliveryError, *, connected: bool = False, status: int | None = None) -> AttemptOutcome:
     return AttemptOutcome(status, "", code, "why", 1000, None, connected=connected)
 
 
-def facts(
-    status: DeliveryStatus = PENDING, attempt_count: int = 0, failures: int = 0
-) -> DeliveryFacts:
+def facts(status: DeliveryStatus = PENDING, attempt_count: int = 0, failures: int = 0) -> DeliveryFacts:
     return DeliveryFacts(status, attempt_count, failures)
 
 
@@ -230,9 +226,7 @@ def test_failures_of_our_own_link_flush_too() -> None:
 
 @each("outcome", OWN_LINK)
 @each("status", [PENDING, RETRYING])
-def test_with_our_link_down_nothing_counts_and_no_step_is_used(
-    outcome: AttemptOutcome, status: DeliveryStatus
-) -> None:
+def test_with_our_link_down_nothing_counts_and_no_step_is_used(outcome: AttemptOutcome, status: DeliveryStatus) -> None:
     before = facts(status, 3, 5)
     for unit, seconds in ((0.0, 10), (0.5, 35)):
         decision = decide(before, outcome, now_us=NOW, unit=unit, link=LinkState(False, True))
@@ -251,35 +245,23 @@ def test_with_our_link_down_nothing_counts_and_no_step_is_used(
 
 
 @pytest.mark.parametrize("outcome", OWN_LINK)
-def test_with_no_other_host_known_a_step_is_used_but_nothing_counts(
-    outcome: AttemptOutcome,
-) -> None:
-    decision = decide(
-        facts(RETRYING, 1, 5), outcome, now_us=NOW, unit=0.5, link=LinkState(False, False)
-    )
-    assert (decision.status, decision.attempt_count, decision.consecutive_failures) == (
-        RETRYING,
-        2,
-        5,
-    )
+def test_with_no_other_host_known_a_step_is_used_but_nothing_counts(outcome: AttemptOutcome) -> None:
+    decision = decide(facts(RETRYING, 1, 5), outcome, now_us=NOW, unit=0.5, link=LinkState(False, False))
+    assert (decision.status, decision.attempt_count, decision.consecutive_failures) == (RETRYING, 2, 5)
     assert decision.next_attempt_at_us == NOW + 30 * SECOND
     assert not decision.counts
 
 
 @pytest.mark.parametrize("outcome", OWN_LINK)
 def test_when_another_host_answered_it_is_the_receivers_failure(outcome: AttemptOutcome) -> None:
-    decision = decide(
-        facts(RETRYING, 1, 5), outcome, now_us=NOW, unit=0.5, link=LinkState(True, True)
-    )
+    decision = decide(facts(RETRYING, 1, 5), outcome, now_us=NOW, unit=0.5, link=LinkState(True, True))
     assert (decision.attempt_count, decision.consecutive_failures, decision.counts) == (2, 6, True)
 
 
 @pytest.mark.parametrize("outcome", THEIRS)
 def test_what_the_receiver_did_counts_whatever_our_link(outcome: AttemptOutcome) -> None:
     assert not is_own_link(classify(outcome), outcome)
-    decision = decide(
-        facts(RETRYING, 1, 5), outcome, now_us=NOW, unit=0.5, link=LinkState(False, True)
-    )
+    decision = decide(facts(RETRYING, 1, 5), outcome, now_us=NOW, unit=0.5, link=LinkState(False, True))
     assert (decision.attempt_count, decision.consecutive_failures, decision.counts) == (2, 6, True)
 
 
@@ -337,16 +319,8 @@ def test_the_table_has_a_row_for_every_status() -> None:
         (answered(101), AttemptResult.PROTOCOL_ERROR, DeliveryError.PROTOCOL_ERROR),
         (answered(600), AttemptResult.PROTOCOL_ERROR, DeliveryError.PROTOCOL_ERROR),
         (answered(None), AttemptResult.PROTOCOL_ERROR, DeliveryError.PROTOCOL_ERROR),
-        (
-            broke(DeliveryError.HTTP_ERROR, status=503),
-            AttemptResult.SERVER_ERROR,
-            DeliveryError.HTTP_ERROR,
-        ),
-        (
-            broke(DeliveryError.REDIRECT, status=302),
-            AttemptResult.REDIRECT,
-            DeliveryError.REDIRECT,
-        ),
+        (broke(DeliveryError.HTTP_ERROR, status=503), AttemptResult.SERVER_ERROR, DeliveryError.HTTP_ERROR),
+        (broke(DeliveryError.REDIRECT, status=302), AttemptResult.REDIRECT, DeliveryError.REDIRECT),
         # An interrupted answer: the interruption decides, also if a status line was received.
         (broke(DeliveryError.TIMEOUT, status=200), AttemptResult.TIMEOUT, DeliveryError.TIMEOUT),
     ]

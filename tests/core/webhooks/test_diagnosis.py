@@ -9,9 +9,7 @@ from tests.fakes.each import each
 from tests.fakes.rows import AT, DAY, endpoint
 
 
-def letter(
-    reason: DeadLetterReason, code: str | None, status: int | None, **more: int
-) -> DeadLetter:
+def letter(reason: DeadLetterReason, code: str | None, status: int | None, **more: int) -> DeadLetter:
     row = {
         "seq": 1,
         "id": "l1",
@@ -57,18 +55,15 @@ def test_a_refusal_says_what_answered_since_when_and_what_to_do() -> None:
         ("https://shop.example:8443/hook", "shop.example:8443"),
     ],
 )
-def test_a_receiver_on_this_machine_has_no_host_and_is_named_all_the_same(
-    url: str, called: str
-) -> None:
+def test_a_receiver_on_this_machine_has_no_host_and_is_named_all_the_same(url: str, called: str) -> None:
     found = diagnose(refused(410), endpoint(url=url, url_normalised=url))
     assert found.text.startswith(f"{called} answered 410: ")
 
 
 def test_an_exhausted_schedule_says_how_often_and_from_when() -> None:
     gone = letter(
-        DeadLetterReason.RETRIES_EXHAUSTED, DeliveryError.TIMEOUT, None,
-        attempt_count=13, failing_since=AT - 3 * DAY,
-    )  # fmt: skip
+        DeadLetterReason.RETRIES_EXHAUSTED, DeliveryError.TIMEOUT, None, attempt_count=13, failing_since=AT - 3 * DAY
+    )
     found = diagnose(gone, endpoint())
     assert (found.cause, found.text) == (
         "timeout",
@@ -112,9 +107,7 @@ def test_each_4xx_has_its_cause(status: int, cause: str) -> None:
 @each("error", DeliveryError)
 def test_each_error_has_a_cause_of_its_own(error: DeliveryError) -> None:
     exhausted = DeadLetterReason.RETRIES_EXHAUSTED
-    found = diagnose(
-        letter(exhausted, error, 503 if error is DeliveryError.HTTP_ERROR else None), endpoint()
-    )
+    found = diagnose(letter(exhausted, error, 503 if error is DeliveryError.HTTP_ERROR else None), endpoint())
     expected = "server_error" if error is DeliveryError.HTTP_ERROR else str(error)
     assert found.cause == expected
     assert found.text.endswith(", then replay this.")
@@ -146,7 +139,5 @@ def test_a_4xx_after_24_hours_of_waits_is_explained_by_the_clocks() -> None:
 
 def test_a_failed_tls_connection_names_each_of_its_causes() -> None:
     means, mend = explain(None, DeliveryError.TLS_ERROR)
-    assert "certificate" not in str(
-        means
-    )  # the port may speak plain HTTP, or our own file may be missing
+    assert "certificate" not in str(means)  # the port may speak plain HTTP, or our own file may be missing
     assert all(cause in str(mend) for cause in ("port", "certificate", "ca_file"))

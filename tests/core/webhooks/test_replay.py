@@ -28,11 +28,7 @@ CURSOR = Cursor("0f3c0000-0000-4000-8000-000000000005", AT, AT + 1, 41)
     ],
 )
 def test_each_payment_has_one_fate(
-    has: DeliveryStatus | None,
-    claimed: bool,
-    reversed_: bool,
-    historical: bool,
-    expected: ReplayDecision,
+    has: DeliveryStatus | None, claimed: bool, reversed_: bool, historical: bool, expected: ReplayDecision
 ) -> None:
     delivered = AT if has is DeliveryStatus.DELIVERED else None
     row = None if has is None else delivery(status=has, delivered_at=delivered)
@@ -44,17 +40,13 @@ def test_each_payment_has_one_fate(
 def test_what_was_delivered_once_is_had_whatever_came_of_a_redelivery() -> None:
     for status in DeliveryStatus:
         row = delivery(status=status, delivered_at=AT)
-        found = decide_replay(
-            payment(), row, claimed=True, include_failed=True, include_historical=True
-        )
+        found = decide_replay(payment(), row, claimed=True, include_failed=True, include_historical=True)
         assert found is ReplayDecision.DELIVERED
 
 
 def test_failed_ones_are_left_out_when_they_are_not_asked_for() -> None:
     row = delivery(status=DeliveryStatus.FAILED)
-    found = decide_replay(
-        payment(), row, claimed=True, include_failed=False, include_historical=False
-    )
+    found = decide_replay(payment(), row, claimed=True, include_failed=False, include_historical=False)
     assert found is ReplayDecision.FAILED
 
 

@@ -9,13 +9,7 @@ from hypothesis import strategies as st
 from daemon.core.json_values import dump
 from daemon.core.webhooks import rules
 from daemon.core.webhooks.routing import shown_values
-from daemon.core.webhooks.rule_fields import (
-    FIELDS,
-    PART_OPERATORS,
-    PaymentFacts,
-    ShownFacts,
-    kind_of,
-)
+from daemon.core.webhooks.rule_fields import FIELDS, PART_OPERATORS, PaymentFacts, ShownFacts, kind_of
 from daemon.core.webhooks.rule_json import RuleTrialAnswer
 from daemon.core.webhooks.rules import NEVER, Filter, explain_filter, read_filter, stored_filter
 from tests.fakes import rows
@@ -105,9 +99,7 @@ def test_phones_compare_as_e164() -> None:
     assert claims({"payment_method.phone_number": "024 412 4567"})
     assert claims({"payment_method.phone_number": {"$startsWith": "+23324"}})
     assert claims({"payment_method.phone_number": {"$endsWith": "567"}})
-    assert wrong({"payment_method.phone_number": "12"}) == [
-        ("filter.payment_method.phone_number", "invalid")
-    ]
+    assert wrong({"payment_method.phone_number": "12"}) == [("filter.payment_method.phone_number", "invalid")]
 
 
 def test_a_phone_does_not_start_with_a_local_prefix() -> None:
@@ -159,9 +151,7 @@ def test_what_is_unknown_equals_null_and_nothing_else() -> None:
 
 
 def test_an_unknown_field_is_named_with_its_path() -> None:
-    assert wrong({"$or": [{"late": True}, {"colour": "red"}]}) == [
-        ("filter.$or[1].colour", "unknown_field")
-    ]
+    assert wrong({"$or": [{"late": True}, {"colour": "red"}]}) == [("filter.$or[1].colour", "unknown_field")]
     assert wrong({"telco": {"provider": "mtn"}}) == [("filter.telco", "unknown_field")]
     assert wrong({"meta.": 1}) == [("filter.meta.", "unknown_field")]
 
@@ -170,9 +160,7 @@ def test_an_unknown_operator_is_named_with_its_path() -> None:
     assert wrong({"amount": {"$regex": "2.*"}}) == [("filter.amount.$regex", "unknown_operator")]
     assert wrong({"$nor": [{"late": True}]}) == [("filter.$nor", "unknown_operator")]
     assert wrong({"amount": {"gte": "5"}}) == [("filter.amount.gte", "unknown_operator")]
-    assert wrong({"amount": {"$startsWith": "2"}}) == [
-        ("filter.amount.$startsWith", "unknown_operator")
-    ]
+    assert wrong({"amount": {"$startsWith": "2"}}) == [("filter.amount.$startsWith", "unknown_operator")]
 
 
 def test_everything_wrong_is_said_at_once() -> None:
@@ -248,9 +236,7 @@ def test_there_is_a_field_for_each_member_of_the_payload() -> None:
 
     data = forwarded(rows.verified(), rows.payment(), rows.method())
     leaves = {
-        name if not isinstance(value, dict) else f"{name}.{inner}": value[inner]
-        if isinstance(value, dict)
-        else value
+        name if not isinstance(value, dict) else f"{name}.{inner}": value[inner] if isinstance(value, dict) else value
         for name, value in json.loads(dump(data)).items()
         if name != "meta"
         for inner in (value if isinstance(value, dict) else [""])
@@ -265,16 +251,13 @@ SCALARS = st.one_of(
     st.booleans(),
     st.integers(-10_000, 10_000),
     st.text(max_size=8),
-    st.sampled_from(
-        ["25.00", "mtn", "+233244124567", "SUCCESS", "RENT", "2026-11-21T08:02:00Z", "momo_mtn"]
-    ),
+    st.sampled_from(["25.00", "mtn", "+233244124567", "SUCCESS", "RENT", "2026-11-21T08:02:00Z", "momo_mtn"]),
 )
 NAMES = st.sampled_from([*FIELDS, "meta.table", "meta.a.b", "colour", "telco"])
 CONDITIONS = st.recursive(
     SCALARS,
     lambda inner: st.one_of(
-        st.dictionaries(st.sampled_from(rules.OPERATORS), inner, max_size=3),
-        st.lists(inner, max_size=3),
+        st.dictionaries(st.sampled_from(rules.OPERATORS), inner, max_size=3), st.lists(inner, max_size=3)
     ),
     max_leaves=6,
 )

@@ -17,9 +17,7 @@ T = 1_767_225_600
 NOW = (T + 10) * SECOND_US
 ID = "ocl_0123456789abcdefghijklmn"
 BODY = json.dumps(
-    {"webhook_id": ID, "name": "Kofi Ɔsei", "amount": "25.00"},
-    ensure_ascii=False,
-    separators=(",", ":"),
+    {"webhook_id": ID, "name": "Kofi Ɔsei", "amount": "25.00"}, ensure_ascii=False, separators=(",", ":")
 ).encode()
 HEADERS = sign([SECRET, OLD], webhook_id=ID, timestamp=T, body=BODY)
 
@@ -112,7 +110,5 @@ def test_the_age_is_told(later_s: int, said: str) -> None:
 
 
 @given(st.dictionaries(st.text(), st.text()), st.binary(), st.lists(st.text(), max_size=3))
-def test_nothing_that_is_made_up_is_valid_or_raises(
-    headers: dict[str, str], body: bytes, secrets: list[str]
-) -> None:
+def test_nothing_that_is_made_up_is_valid_or_raises(headers: dict[str, str], body: bytes, secrets: list[str]) -> None:
     assert not check(headers, body, secrets, NOW).valid

@@ -42,16 +42,11 @@ async def refusal(shop: FakeShop, password: str | None, caller: Caller = OWNER) 
 async def test_none_at_all_counts_as_no_attempt(owned: FakeShop, password: str | None) -> None:
     for _again in range(7):
         refused = await refusal(owned, password)
-        assert (refused.code, refused.extras) == (
-            ErrorCode.INVALID_PASSWORD,
-            {"attempts_remaining": 5},
-        )
+        assert (refused.code, refused.extras) == (ErrorCode.INVALID_PASSWORD, {"attempts_remaining": 5})
 
 
 async def test_many_at_once_are_not_more_than_five(owned: FakeShop) -> None:
-    results = await asyncio.gather(
-        *(confirm(owned.env, OWNER, "wrong") for _ in range(9)), return_exceptions=True
-    )
+    results = await asyncio.gather(*(confirm(owned.env, OWNER, "wrong") for _ in range(9)), return_exceptions=True)
     codes = [result.code for result in results if isinstance(result, Refusal)]
     assert sorted(codes) == ["INVALID_PASSWORD"] * 5 + ["TOO_MANY_ATTEMPTS"] * 4
 
@@ -108,9 +103,7 @@ def address(number: int) -> str:
     return f"198.51.100.{number % 250}"
 
 
-async def dashboard(
-    shop: FakeShop, number: int, password: str = "wrong", name: str = "owner"
-) -> str:
+async def dashboard(shop: FakeShop, number: int, password: str = "wrong", name: str = "owner") -> str:
     """Log in from an address with a number; return the code of the refusal, or ""."""
     try:
         await browser.check_password(shop.env, address(number), name, password)
@@ -141,12 +134,8 @@ async def enter_code(shop: FakeShop, number: int, code: str) -> str:
 
 
 @pytest.mark.parametrize("name", ["owner", "nobody"])
-async def test_wrong_passwords_for_one_user_from_many_addresses_end(
-    owned_limits: FakeShop, name: str
-) -> None:
-    answers = [
-        await dashboard(owned_limits, number, name=name) for number in range(USER_ATTEMPTS_MAX + 9)
-    ]
+async def test_wrong_passwords_for_one_user_from_many_addresses_end(owned_limits: FakeShop, name: str) -> None:
+    answers = [await dashboard(owned_limits, number, name=name) for number in range(USER_ATTEMPTS_MAX + 9)]
     assert Counter(answers) == {"INVALID_PASSWORD": USER_ATTEMPTS_MAX, "TOO_MANY_ATTEMPTS": 9}
     assert await dashboard(owned_limits, 200, PASSWORD, name) == "TOO_MANY_ATTEMPTS"
     assert await dashboard(owned_limits, 200, name="another") == "INVALID_PASSWORD"
@@ -160,12 +149,8 @@ async def test_one_address_cannot_lock_a_user_out_of_another(owned_limits: FakeS
     assert await dashboard(owned_limits, 2, PASSWORD) == ""
 
 
-async def test_wrong_codes_of_one_user_end_after_five_from_all_addresses(
-    owned_limits: FakeShop,
-) -> None:
-    assert [await enter_code(owned_limits, number, "000000") for number in range(3)] == [
-        "SECOND_FACTOR_REQUIRED"
-    ] * 3
+async def test_wrong_codes_of_one_user_end_after_five_from_all_addresses(owned_limits: FakeShop) -> None:
+    assert [await enter_code(owned_limits, number, "000000") for number in range(3)] == ["SECOND_FACTOR_REQUIRED"] * 3
     answers = [await api(owned_limits, number, PASSWORD, "000000") for number in range(10, 13)]
     assert answers == ["SECOND_FACTOR_REQUIRED"] * 2 + ["TOO_MANY_ATTEMPTS"]
     right = pyotp.TOTP(SEED).at(owned_limits.clock.now_us() // SECOND_US)
@@ -180,9 +165,7 @@ async def test_right_logins_are_not_counted_for_the_user(owned_limits: FakeShop)
     assert {who.partition(":")[0] for who in await counted(owned_limits)} == {"client"}
 
 
-async def test_who_changes_the_own_password_gets_no_more_guesses_at_another_users(
-    owned_limits: FakeShop,
-) -> None:
+async def test_who_changes_the_own_password_gets_no_more_guesses_at_another_users(owned_limits: FakeShop) -> None:
     row = users.new_row("c", "cashier", Role.CASHIER, HASH, 0)
     await owned_limits.env.store.write(lambda tx: users.add(tx, row))
     for number in range(5):
@@ -203,9 +186,7 @@ async def test_who_changes_the_own_password_gets_no_more_guesses_at_another_user
     assert {who.partition(":")[0] for who in await counted(owned_limits)} == {"client"}
 
 
-async def test_a_new_password_at_the_machine_lets_the_owner_in_from_every_address(
-    owned_limits: FakeShop,
-) -> None:
+async def test_a_new_password_at_the_machine_lets_the_owner_in_from_every_address(owned_limits: FakeShop) -> None:
     for _again in range(5):
         await dashboard(owned_limits, 1)
     assert await dashboard(owned_limits, 1, PASSWORD) == "TOO_MANY_ATTEMPTS"

@@ -41,9 +41,7 @@ async def test_a_reference_that_two_shops_use_finds_head_offices_own_order(chain
     await branch.pay(str(other.svc_code), amount=100)
     await branch.settle()
     found, matches = await chain.hub.env.store.read(
-        lambda reader: transaction_list.by_client_reference(
-            reader, "1001", None, now=chain.hub.clock.now_us()
-        )
+        lambda reader: transaction_list.by_client_reference(reader, "1001", None, now=chain.hub.clock.now_us())
     )
     assert matches == 2
     assert found is not None
@@ -76,9 +74,7 @@ async def test_an_sms_for_an_order_of_a_branch_is_not_sent(chain: Chain) -> None
     assert refused.value.code == ErrorCode.BELONGS_TO_BRANCH
 
 
-async def test_a_suggestion_for_an_order_of_a_branch_stays_open_as_long_as_there(
-    chain: Chain,
-) -> None:
+async def test_a_suggestion_for_an_order_of_a_branch_stays_open_as_long_as_there(chain: Chain) -> None:
     branch = chain["kumasi"]
     order = await branch.shop.request(2500)
     code = str(order.svc_code)
@@ -102,9 +98,7 @@ async def branch(chain: Chain) -> FakeBranch:
     await add_endpoint(branch.shop)
     order = await chain.hub.request(2500)
     await chain.hub.env.store.write(lambda tx: tx.run("DELETE FROM svc_codes"))
-    await chain.hub.env.store.write(
-        lambda tx: tx.run("UPDATE transactions SET status = 'CANCELLED', cancelled_at = 1")
-    )
+    await chain.hub.env.store.write(lambda tx: tx.run("UPDATE transactions SET status = 'CANCELLED', cancelled_at = 1"))
     await branch.pay(str(order.svc_code))
     assert (await branch.payment(ID)).decider == "hub"
     await take_back(branch.shop, balance_minor=branch.shop.wallet(0) - 2500)
@@ -117,9 +111,7 @@ async def test_one_that_comes_back_is_not_forwarded(branch: FakeBranch) -> None:
     payment = await branch.payment(ID)
     assert (payment.decider, payment.standing) == ("branch", "open")
     assert await branch.shop.bodies() == []
-    (holder,) = await branch.shop.values(
-        "SELECT rejected, reversed_at IS NOT NULL FROM transactions"
-    )
+    (holder,) = await branch.shop.values("SELECT rejected, reversed_at IS NOT NULL FROM transactions")
     assert holder == (1, 1)
 
 

@@ -69,9 +69,7 @@ async def test_rows_by_hour_and_payer_and_the_newest_are_of_the_branch(chain: Ch
     assert {one.payment.branch_id for one in newest} == {chain["tamale"].id}
 
 
-async def test_what_two_branches_have_counts_once_for_all_and_for_each_of_them(
-    chain: Chain,
-) -> None:
+async def test_what_two_branches_have_counts_once_for_all_and_for_each_of_them(chain: Chain) -> None:
     for name in ("kumasi", "tamale"):
         await chain[name].shop.read(mtn(2500, "KOFI ANTWI BADU", 92_500, "food", FIRST_ID))
         await chain[name].settle()

@@ -18,20 +18,14 @@ from tests.fakes.branches import FIRST_ID, Chain, FakeBranch, Lost, body_of
 from tests.fakes.receipts import mtn
 
 
-async def test_a_payment_goes_up_as_two_rows_and_the_journal_stays_at_the_branch(
-    chain: Chain,
-) -> None:
+async def test_a_payment_goes_up_as_two_rows_and_the_journal_stays_at_the_branch(chain: Chain) -> None:
     branch = chain["kumasi"]
     await branch.settle()
     before = set(await chain.hub.values("SELECT kind FROM branch_facts"))
-    await branch.shop.read(
-        mtn(2500, "KOFI ANTWI BADU", branch.shop.wallet(2500), "food", "93214500001")
-    )
+    await branch.shop.read(mtn(2500, "KOFI ANTWI BADU", branch.shop.wallet(2500), "food", "93214500001"))
     await branch.turn()
     assert [fact["kind"] for fact in branch.last_body["facts"]] == ["payment", "transaction"]
-    assert (
-        set(await chain.hub.values("SELECT kind FROM branch_facts")) == before == {"device", "sim"}
-    )
+    assert set(await chain.hub.values("SELECT kind FROM branch_facts")) == before == {"device", "sim"}
 
 
 OTHER = "93214500002"
@@ -161,9 +155,7 @@ async def test_with_nothing_behind_it_none_is_prepared(chain: Chain) -> None:
     assert await turn_of(branch) == made.request.turn
 
 
-async def test_rows_that_were_prepared_before_a_command_do_not_follow_its_outcome(
-    behind: FakeBranch,
-) -> None:
+async def test_rows_that_were_prepared_before_a_command_do_not_follow_its_outcome(behind: FakeBranch) -> None:
     requests, first = await begun(behind)
     outcomes = {"c1": {"done": True}}
     second = await requests.next(outcomes, stale=None, size_max=SMALL)
@@ -186,14 +178,10 @@ async def test_a_payment_used_after_it_was_prepared_is_used_at_the_hub_in_the_en
     assert copy.status is TransactionStatus.SUCCESS
 
 
-async def test_a_restored_branch_does_not_send_what_it_had_prepared(
-    behind: FakeBranch,
-) -> None:
+async def test_a_restored_branch_does_not_send_what_it_had_prepared(behind: FakeBranch) -> None:
     requests, _first = await begun(behind)
     epoch = (await behind.link()).epoch
-    await behind.shop.env.store.write(
-        lambda tx: tx.run("UPDATE hub_link SET epoch = epoch + 1, turn = 0")
-    )
+    await behind.shop.env.store.write(lambda tx: tx.run("UPDATE hub_link SET epoch = epoch + 1, turn = 0"))
     made = await request(requests)
     assert (made.request.epoch, made.request.turn) == (epoch + 1, 1)
     await requests.close()

@@ -20,9 +20,7 @@ from tests.fakes.shop import OWNER
 ID = "93214500001"
 
 
-async def pay(
-    chain: Chain, name: str, reference: str, telco_id: str = ID, amount: int = 2500
-) -> None:
+async def pay(chain: Chain, name: str, reference: str, telco_id: str = ID, amount: int = 2500) -> None:
     shop = chain[name].shop
     await shop.read(mtn(amount, "KOFI ANTWI BADU", shop.wallet(amount), reference, telco_id))
 
@@ -53,13 +51,9 @@ async def test_a_request_that_comes_twice_changes_nothing(chain: Chain) -> None:
     branch = chain["kumasi"]
     await branch.turn()
     body = branch.last_body | {"turn": branch.last_body["turn"] + 1}
-    before = await chain.hub.values(
-        "SELECT COUNT(*) FROM deliveries UNION ALL SELECT COUNT(*) FROM payments"
-    )
+    before = await chain.hub.values("SELECT COUNT(*) FROM deliveries UNION ALL SELECT COUNT(*) FROM payments")
     await branch.wire.call("/v1/branch/sync", body)
-    assert before == await chain.hub.values(
-        "SELECT COUNT(*) FROM deliveries UNION ALL SELECT COUNT(*) FROM payments"
-    )
+    assert before == await chain.hub.values("SELECT COUNT(*) FROM deliveries UNION ALL SELECT COUNT(*) FROM payments")
 
 
 async def test_an_order_of_the_branch_is_decided_at_the_branch(chain: Chain) -> None:
@@ -75,9 +69,7 @@ async def test_an_order_of_the_branch_is_decided_at_the_branch(chain: Chain) -> 
 async def test_a_code_of_the_hub_that_it_does_not_know_comes_back(chain: Chain) -> None:
     order = await chain.hub.request(2500)
     await chain.hub.env.store.write(lambda tx: tx.run("DELETE FROM svc_codes"))
-    await chain.hub.env.store.write(
-        lambda tx: tx.run("UPDATE transactions SET status = 'CANCELLED', cancelled_at = 1")
-    )
+    await chain.hub.env.store.write(lambda tx: tx.run("UPDATE transactions SET status = 'CANCELLED', cancelled_at = 1"))
     await pay(chain, "kumasi", str(order.svc_code))
     await chain["kumasi"].settle()
     back = await chain["kumasi"].payment(ID)
@@ -130,9 +122,7 @@ async def test_a_branch_gives_up_history_only_to_a_person_with_the_password(chai
     assert (await chain.hub_transaction(order.reference)).status is TransactionStatus.SUCCESS
 
 
-async def test_a_branch_refuses_history_that_the_hub_claims_without_a_persons_word(
-    chain: Chain,
-) -> None:
+async def test_a_branch_refuses_history_that_the_hub_claims_without_a_persons_word(chain: Chain) -> None:
     shop = chain["kumasi"].shop
     await shop.begin_chain(90_000)
     old = STARTED - timedelta(minutes=20)
@@ -151,9 +141,7 @@ async def test_history_that_the_hub_gives_back_pays_nothing_by_itself(chain: Cha
     text = str(mine.svc_code)
     await shop.read(mtn(500_000, "KOFI ANTWI BADU", 9_999_999, text, ID, sent_at=old))
     payment = await chain["kumasi"].payment(ID)
-    claim = {
-        "id": "c1", "kind": "claim", "subject": payment.id, "by": "x", "body": {"vouched": True},
-    }  # fmt: skip
+    claim = {"id": "c1", "kind": "claim", "subject": payment.id, "by": "x", "body": {"vouched": True}}
     assert await outbound.claim(shop.env, claim) == {"done": True}
     await outbound.release(shop.env, {**claim, "id": "c2", "kind": "release"})
     assert (await chain["kumasi"].payment(ID)).standing == "open"
@@ -204,9 +192,7 @@ async def test_head_office_lists_the_transactions_of_one_branch(chain: Chain) ->
     async def listed(branch: str | None) -> list[str]:
         wanted = TransactionFilter(branch=branch)
         found, total = await chain.hub.env.store.read(
-            lambda reader: transactions(
-                reader, wanted, now=chain.hub.clock.now_us(), limit=9, offset=0
-            )
+            lambda reader: transactions(reader, wanted, now=chain.hub.clock.now_us(), limit=9, offset=0)
         )
         assert total == len(found)
         return [transaction.reference for transaction, _payment in found]
@@ -226,9 +212,7 @@ async def test_a_rule_may_name_a_branch(chain: Chain) -> None:
     assert body["branch"] == {"id": chain["kumasi"].id}
 
 
-async def test_a_payment_that_was_given_back_and_claimed_again_at_once_is_the_hubs(
-    chain: Chain,
-) -> None:
+async def test_a_payment_that_was_given_back_and_claimed_again_at_once_is_the_hubs(chain: Chain) -> None:
     order = await chain.hub.request(2500)
     await pay(chain, "kumasi", "food")
     await chain["kumasi"].settle()

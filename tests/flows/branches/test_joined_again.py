@@ -65,25 +65,19 @@ async def test_an_order_that_an_older_database_has_unpaid_stays_paid(
     assert await chain.hub.values("SELECT why FROM facts_refused") == []
 
 
-async def test_what_a_shop_did_after_it_left_is_what_counts(
-    chain: Chain, branch: FakeBranch
-) -> None:
+async def test_what_a_shop_did_after_it_left_is_what_counts(chain: Chain, branch: FakeBranch) -> None:
     order = await branch.shop.request(2500)
     await branch.pay("food", amount=2500)
     await branch.settle()
     await join_flow.leave(branch.shop.env, OWNER, force=True)
     await branch.shop.reconcile(order.reference, FIRST_ID)
-    await branch.shop.env.store.write(
-        lambda tx: tx.run("UPDATE payment_methods SET account_name = 'New name'")
-    )
+    await branch.shop.env.store.write(lambda tx: tx.run("UPDATE payment_methods SET account_name = 'New name'"))
     done = await branch.join("kumasi")
     assert done["rows"] is None, "the hub has nothing that is not here"
     await branch.settle()
     for shop in (branch.shop, chain.hub):
         assert await order_of(shop) == [(TransactionStatus.SUCCESS, "used")]
-    (name,) = await chain.hub.values(
-        f"SELECT account_name FROM payment_methods WHERE branch_id = '{branch.id}'"
-    )
+    (name,) = await chain.hub.values(f"SELECT account_name FROM payment_methods WHERE branch_id = '{branch.id}'")
     assert name == "New name"
 
 
@@ -116,9 +110,7 @@ async def test_a_payment_that_head_office_used_is_not_used_at_a_branch_that_join
 
 
 @pytest.mark.parametrize("name", ["Kumasi", "tamale"])
-async def test_a_shop_is_not_joined_as_another_branch_than_it_was(
-    chain: Chain, branch: FakeBranch, name: str
-) -> None:
+async def test_a_shop_is_not_joined_as_another_branch_than_it_was(chain: Chain, branch: FakeBranch, name: str) -> None:
     await branch.pay("food")
     await branch.settle()
     await hub_flow.begin_to_leave(chain.hub.env, branch.wire.key)

@@ -65,9 +65,7 @@ async def test_rows_of_another_branch_and_of_the_hub_stay_as_they_are(chain: Cha
 
 
 @pytest.mark.parametrize(("kind", "column"), NAMING)
-async def test_a_row_cannot_name_a_row_of_another_branch(
-    chain: Chain, kind: str, column: str
-) -> None:
+async def test_a_row_cannot_name_a_row_of_another_branch(chain: Chain, kind: str, column: str) -> None:
     await busy(chain)
     before = await all_rows(chain, "kumasi")
     thief = chain["tamale"]
@@ -107,16 +105,12 @@ async def test_commands_for_another_branch_are_not_answered_with_this_key(chain:
         await chain.hub.reconcile(order.reference, FIRST_ID)
     (asked,) = await chain.hub.values("SELECT id FROM branch_commands WHERE kind = 'claim'")
     await chain["tamale"].send(outcomes={asked: {"done": False, "why": "used"}})
-    assert await chain.hub.values("SELECT done_at FROM branch_commands WHERE kind = 'claim'") == [
-        None
-    ]
+    assert await chain.hub.values("SELECT done_at FROM branch_commands WHERE kind = 'claim'") == [None]
     await chain["kumasi"].settle()
     assert (await chain.hub.reconcile(order.reference, FIRST_ID)).reconciliation_id
 
 
-async def test_a_revoked_key_sends_nothing_and_a_new_invitation_goes_on_without_a_gap(
-    chain: Chain,
-) -> None:
+async def test_a_revoked_key_sends_nothing_and_a_new_invitation_goes_on_without_a_gap(chain: Chain) -> None:
     branch = chain["kumasi"]
     await branch.settle()
     old = branch.wire.key

@@ -27,12 +27,7 @@ ID = "93214500001"
 
 
 async def pay(
-    chain: Chain,
-    name: str,
-    reference: str,
-    telco_id: str = ID,
-    amount: int = 2500,
-    balance: int = 0,
+    chain: Chain, name: str, reference: str, telco_id: str = ID, amount: int = 2500, balance: int = 0
 ) -> None:
     shop = chain[name].shop
     wallet = shop.wallet(amount) if balance == 0 else balance
@@ -40,12 +35,7 @@ async def pay(
 
 
 async def notices(shop: FakeShop) -> list[str]:
-    return [
-        str(kind)
-        for kind in await shop.values(
-            "SELECT type FROM events WHERE type LIKE 'notice.%' ORDER BY seq"
-        )
-    ]
+    return [str(kind) for kind in await shop.values("SELECT type FROM events WHERE type LIKE 'notice.%' ORDER BY seq")]
 
 
 async def test_lost_requests_and_answers_are_repeated(chain: Chain) -> None:
@@ -87,9 +77,7 @@ async def test_a_request_that_a_proxy_repeats_gets_the_same_answer(chain: Chain)
     assert await notices(chain.hub) == []
 
 
-async def test_a_request_whose_answer_was_not_finished_is_finished_by_its_repetition(
-    chain: Chain,
-) -> None:
+async def test_a_request_whose_answer_was_not_finished_is_finished_by_its_repetition(chain: Chain) -> None:
     branch = chain["kumasi"]
     await branch.pay("food")
     outgoing = await branch.requests.next({}, stale=None)
@@ -120,9 +108,7 @@ async def test_a_branch_that_took_the_hubs_rows_ends_a_dispute(chain: Chain) -> 
     assert await chain.hub.values("SELECT DISTINCT status FROM branches") == ["joined"]
 
 
-async def test_a_branch_that_momo_restored_sends_nothing_before_it_has_the_hubs_rows(
-    chain: Chain,
-) -> None:
+async def test_a_branch_that_momo_restored_sends_nothing_before_it_has_the_hubs_rows(chain: Chain) -> None:
     branch = chain["kumasi"]
     await branch.settle()
     branch.keep()
@@ -216,10 +202,7 @@ async def test_a_fact_that_trips_a_fault_is_kept_aside_and_the_feed_goes_on(chai
 
     branch.wire.call = spoiled  # type: ignore[method-assign]
     await branch.settle()
-    assert await chain.hub.values("SELECT DISTINCT kind FROM facts_refused ORDER BY 1") == [
-        "payment",
-        "transaction",
-    ]
+    assert await chain.hub.values("SELECT DISTINCT kind FROM facts_refused ORDER BY 1") == ["payment", "transaction"]
     assert "notice.fact_refused" in await notices(chain.hub)
     assert (await branch.link()).acked_seq == (await branch.shop.env.store.read(feed.bounds))[1]
     await chain.hub.env.store.write(lambda tx: tx.run("DELETE FROM facts_refused"))
@@ -233,11 +216,7 @@ async def test_a_fact_that_the_hub_refuses_is_kept_aside_and_the_feed_goes_on(ch
         # Two transactions that one payment pays: the constraint answers with a refusal.
         for fact in list(body["facts"]):
             if fact["kind"] == "transaction" and fact["row"]["payment_id"]:
-                second = {
-                    **fact["row"],
-                    "id": "0192f0c1-7d2a-7c3e-9a54-3f2b8c1d4e5f",
-                    "public_slug": "s2",
-                }
+                second = {**fact["row"], "id": "0192f0c1-7d2a-7c3e-9a54-3f2b8c1d4e5f", "public_slug": "s2"}
                 body["facts"].append({**fact, "id": second["id"], "row": second})
         return await real(path, body, **named)
 
@@ -252,9 +231,7 @@ async def test_a_fact_that_the_hub_refuses_is_kept_aside_and_the_feed_goes_on(ch
 
 
 @pytest.mark.parametrize("again", ["restore", "join"])
-async def test_a_branch_that_begins_anew_after_a_refusal_is_not_disputed(
-    chain: Chain, again: str
-) -> None:
+async def test_a_branch_that_begins_anew_after_a_refusal_is_not_disputed(chain: Chain, again: str) -> None:
     branch = chain["kumasi"]
     await branch.settle()
     branch.keep()
@@ -304,9 +281,7 @@ async def test_a_lost_first_request_of_a_new_epoch_is_no_restored_hub(
     assert await notices(chain.hub) == []
 
 
-async def test_a_hub_restored_to_an_earlier_epoch_gets_the_whole_new_one(
-    chain: Chain, tmp_path: Path
-) -> None:
+async def test_a_hub_restored_to_an_earlier_epoch_gets_the_whole_new_one(chain: Chain, tmp_path: Path) -> None:
     branch, store = chain["kumasi"], chain.hub.env.store
     await branch.settle()
     new_database.keep(store, tmp_path / "kept.db")
@@ -319,9 +294,7 @@ async def test_a_hub_restored_to_an_earlier_epoch_gets_the_whole_new_one(
     assert await notices(chain.hub) == ["notice.hub_restored"]
 
 
-async def test_a_request_from_a_far_epoch_is_refused_and_another_machine_can_join(
-    chain: Chain,
-) -> None:
+async def test_a_request_from_a_far_epoch_is_refused_and_another_machine_can_join(chain: Chain) -> None:
     branch = chain["kumasi"]
     await branch.settle()
     for ahead in (EPOCHS - 1, (await branch.link()).epoch + EPOCHS_AHEAD_MAX + 1):
@@ -368,27 +341,19 @@ async def test_one_network_id_of_two_branches_is_one_payment(chain: Chain) -> No
     await pay(chain, "kumasi", "food", balance=92_500)
     await pay(chain, "tamale", "food", balance=92_500)
     sim = (await chain["kumasi"].payment(ID)).sim_key  # it moved to the other branch
-    await chain["tamale"].shop.env.store.write(
-        lambda tx: tx.run("UPDATE payments SET sim_key = :sim", {"sim": sim})
-    )
+    await chain["tamale"].shop.env.store.write(lambda tx: tx.run("UPDATE payments SET sim_key = :sim", {"sim": sim}))
     await chain["kumasi"].settle()
     await chain["tamale"].settle()
-    rows = await chain.hub.values(
-        "SELECT COUNT(*), SUM(CASE WHEN double_of IS NULL THEN 1 ELSE 0 END) FROM payments"
-    )
+    rows = await chain.hub.values("SELECT COUNT(*), SUM(CASE WHEN double_of IS NULL THEN 1 ELSE 0 END) FROM payments")
     assert rows == [(2, 1)]
     assert await notices(chain.hub) == []
 
 
-async def test_a_network_id_that_another_branch_names_first_is_told_though_the_amounts_agree(
-    chain: Chain,
-) -> None:
+async def test_a_network_id_that_another_branch_names_first_is_told_though_the_amounts_agree(chain: Chain) -> None:
     for name in ("kumasi", "tamale"):
         await pay(chain, name, "food", balance=92_500)
         await chain[name].settle()
-    rows = await chain.hub.values(
-        "SELECT COUNT(*), SUM(CASE WHEN double_of IS NULL THEN 1 ELSE 0 END) FROM payments"
-    )
+    rows = await chain.hub.values("SELECT COUNT(*), SUM(CASE WHEN double_of IS NULL THEN 1 ELSE 0 END) FROM payments")
     assert rows == [(2, 1)]
     assert await notices(chain.hub) == ["notice.id_conflict"]
 
@@ -404,9 +369,7 @@ async def test_a_payment_that_paid_at_two_branches_is_told_to_all(chain: Chain) 
         assert await notices(chain[name].shop) == ["notice.paid_twice"]
 
 
-async def test_a_payment_whose_network_id_another_branch_named_first_is_given_back_by_a_person(
-    chain: Chain,
-) -> None:
+async def test_a_payment_whose_network_id_another_branch_named_first_is_given_back_by_a_person(chain: Chain) -> None:
     order = await chain.hub.request(2500)
     await pay(chain, "tamale", "food", amount=100)
     await chain["tamale"].settle()
@@ -428,9 +391,7 @@ async def test_a_payment_whose_network_id_another_branch_named_first_is_given_ba
     assert caught.value.code == ErrorCode.BELONGS_TO_BRANCH
 
 
-async def test_the_second_row_of_a_payment_that_the_hub_has_is_not_given_back(
-    chain: Chain,
-) -> None:
+async def test_the_second_row_of_a_payment_that_the_hub_has_is_not_given_back(chain: Chain) -> None:
     order = await chain.hub.request(2500)
     for name in ("tamale", "kumasi"):  # the SIM moved
         await pay(chain, name, str(order.svc_code), balance=92_500)
@@ -504,9 +465,7 @@ async def test_what_the_hub_used_stays_used_after_the_branch_has_left(chain: Cha
     assert (await branch.payment(ID)).standing == "handed"
 
 
-async def test_a_payment_whose_answer_was_lost_pays_no_second_order_after_the_branch_has_left(
-    chain: Chain,
-) -> None:
+async def test_a_payment_whose_answer_was_lost_pays_no_second_order_after_the_branch_has_left(chain: Chain) -> None:
     order = await chain.hub.request(2500)
     branch = chain["kumasi"]
     await branch.settle()
@@ -515,10 +474,7 @@ async def test_a_payment_whose_answer_was_lost_pays_no_second_order_after_the_br
         await branch.turn(lose_answer=True)
     assert (await chain.hub_transaction(order.reference)).status is TransactionStatus.SUCCESS
     left = await join_flow.leave(branch.shop.env, OWNER, force=True)
-    assert left == {
-        "left": True,
-        "unanswered": [{"currency": "GHS", "count": 1, "amount": "25.00"}],
-    }
+    assert left == {"left": True, "unanswered": [{"currency": "GHS", "count": 1, "amount": "25.00"}]}
     assert branch.shop.env.place.role is ShopRole.ALONE
     mine = await branch.shop.request(2500)
     with pytest.raises(Refusal, match=r"GHS 25\.00 was handed up") as caught:
@@ -529,9 +485,7 @@ async def test_a_payment_whose_answer_was_lost_pays_no_second_order_after_the_br
     assert (await branch.shop.reconcile(mine.reference, ID, confirmed=True)).reconciliation_id
 
 
-async def test_what_was_never_sent_is_matched_here_when_the_branch_leaves_at_once(
-    chain: Chain,
-) -> None:
+async def test_what_was_never_sent_is_matched_here_when_the_branch_leaves_at_once(chain: Chain) -> None:
     order = await chain.hub.request(2500)
     branch = chain["kumasi"]
     await branch.settle()
@@ -574,9 +528,7 @@ async def test_a_payment_that_comes_during_the_last_answer_reaches_the_hub_or_co
     assert (await branch.payment(ID)).decider == ("hub" if decided else "branch")
 
 
-async def test_a_branch_restored_from_an_old_backup_gets_what_the_hub_has(
-    chain: Chain, tmp_path: Path
-) -> None:
+async def test_a_branch_restored_from_an_old_backup_gets_what_the_hub_has(chain: Chain, tmp_path: Path) -> None:
     branch = chain["kumasi"]
     await branch.settle()
     backup = tmp_path / "backup.db"
@@ -653,13 +605,7 @@ async def test_history_is_sent_and_sums_agree(tmp_path: Path) -> None:
         )
     )
     for number in range(5):
-        receipt = mtn(
-            100 + number,
-            "KOFI ANTWI BADU BEKOE",
-            shop.wallet(100 + number),
-            "food",
-            f"9321450010{number}",
-        )
+        receipt = mtn(100 + number, "KOFI ANTWI BADU BEKOE", shop.wallet(100 + number), "food", f"9321450010{number}")
         await shop.read(receipt)
     from tests.fakes.branches import FakeBranch
 
@@ -673,12 +619,8 @@ async def test_history_is_sent_and_sums_agree(tmp_path: Path) -> None:
     assert versions[0] > EPOCH
     for recent, days in ((True, 31), (False, None)):
         compared = await join_flow.compare(shop.env, branch.wire, recent=recent)
-        assert compared == {
-            "agrees": True, "payments": 5, "hub_payments": 5, "days": days, "different_days": [],
-        }  # fmt: skip
-    await chain.hub.env.store.write(
-        lambda tx: tx.run("UPDATE payments SET amount_minor = 99 WHERE amount_minor = 100")
-    )
+        assert compared == {"agrees": True, "payments": 5, "hub_payments": 5, "days": days, "different_days": []}
+    await chain.hub.env.store.write(lambda tx: tx.run("UPDATE payments SET amount_minor = 99 WHERE amount_minor = 100"))
     wrong = await join_flow.compare(shop.env, branch.wire, recent=True)
     assert (wrong["agrees"], len(wrong["different_days"])) == (False, 1)
     shop.close()
@@ -701,9 +643,7 @@ async def _much_else(shop: FakeShop) -> None:
     await shop.env.store.write(lambda tx: add_modems(tx, ["spare"] * (FACTS_MAX + 1), at))
 
 
-async def test_an_order_that_was_paid_long_after_it_was_made_goes_with_its_payment(
-    chain: Chain,
-) -> None:
+async def test_an_order_that_was_paid_long_after_it_was_made_goes_with_its_payment(chain: Chain) -> None:
     branch = chain["kumasi"]
     await branch.settle()
     order = await branch.shop.request(2500)

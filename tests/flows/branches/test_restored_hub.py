@@ -16,9 +16,7 @@ from tests.fakes.shop import OWNER
 HOUR_S = 3_600
 
 
-async def test_every_row_of_the_branches_comes_again_and_the_owner_is_told(
-    chain: Chain, tmp_path: Path
-) -> None:
+async def test_every_row_of_the_branches_comes_again_and_the_owner_is_told(chain: Chain, tmp_path: Path) -> None:
     branch, hub = chain["kumasi"], chain.hub
     before = await hub.request(2500, webhook_url="https://hooks.example/paid")
     await branch.pay("food", "93214500009")
@@ -47,9 +45,7 @@ async def test_every_row_of_the_branches_comes_again_and_the_owner_is_told(
     new_database.put_back(chain.hub.env.store, tmp_path / "kept.db", chain.hub.clock.now_us())
     for each in chain.branches.values():
         await each.settle()
-    again = await hub.values(
-        "SELECT type, COUNT(*) FROM events WHERE type LIKE 'notice.%' GROUP BY type"
-    )
+    again = await hub.values("SELECT type, COUNT(*) FROM events WHERE type LIKE 'notice.%' GROUP BY type")
     assert sorted(again) == [("notice.hub_restored", 2), ("notice.order_lost", 2)]
     assert await hub.values("SELECT why FROM facts_refused") == []
     for each in chain.branches.values():
@@ -63,9 +59,7 @@ async def test_every_row_of_the_branches_comes_again_and_the_owner_is_told(
         mine, copy = await branch.payment(telco_id), await chain.hub_payment(telco_id)
         assert (mine.decider, mine.standing) == ("hub", "handed")
         assert (copy.decider, copy.standing) == ("hub", "open")
-    (shown,) = [
-        one for one in (await hub_flow.status(hub.env))["branches"] if one["id"] == branch.id
-    ]
+    (shown,) = [one for one in (await hub_flow.status(hub.env))["branches"] if one["id"] == branch.id]
     named = {one["reference"]: one["amount"] for one in shown["lost_orders"]}
     assert named == {lost.reference: "9.00", claiming.reference: "25.00"}
     own = await branch.shop.request(900)
@@ -78,9 +72,7 @@ async def test_every_row_of_the_branches_comes_again_and_the_owner_is_told(
     assert [len(one["lost_orders"]) for one in shown if one["id"] == branch.id] == [1]
 
 
-async def test_a_branch_that_joined_in_the_lost_hour_joins_again(
-    chain: Chain, tmp_path: Path
-) -> None:
+async def test_a_branch_that_joined_in_the_lost_hour_joins_again(chain: Chain, tmp_path: Path) -> None:
     new_database.keep(chain.hub.env.store, tmp_path / "kept.db")
     late = await chain.add("accra", 9)
     await late.pay("food")
@@ -103,17 +95,12 @@ async def test_a_lost_order_that_a_branch_does_not_name_breaks_no_status(chain: 
     paid = await chain.hub_payment(FIRST_ID)
 
     def forget(tx: Tx) -> None:
-        tx.run(
-            "UPDATE transactions SET payment_seq = NULL, status = 'PENDING' WHERE id = :id",
-            {"id": order.id},
-        )
+        tx.run("UPDATE transactions SET payment_seq = NULL, status = 'PENDING' WHERE id = :id", {"id": order.id})
         tx.run("UPDATE payments SET standing = 'open' WHERE id = :id", {"id": paid.id})
 
     await chain.hub.env.store.write(forget)
     await hub_flow.give_back(chain.hub.env, OWNER, paid.id)
     (command,) = await chain.hub.values("SELECT id FROM branch_commands WHERE kind = 'release'")
     await branch.send(outcomes={command: {"done": False, "why": "decided"}})
-    (shown,) = [
-        one for one in (await hub_flow.status(chain.hub.env))["branches"] if one["id"] == branch.id
-    ]
+    (shown,) = [one for one in (await hub_flow.status(chain.hub.env))["branches"] if one["id"] == branch.id]
     assert [one["payment_id"] for one in shown["lost_orders"]] == [paid.id]

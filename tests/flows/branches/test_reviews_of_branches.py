@@ -48,9 +48,7 @@ async def asked(chain: Chain, **how: Any) -> Refusal:
 
 
 async def orders(branch: FakeBranch) -> list[str]:
-    found = await branch.shop.values(
-        "SELECT status FROM transactions WHERE origin = 'request' ORDER BY seq"
-    )
+    found = await branch.shop.values("SELECT status FROM transactions WHERE origin = 'request' ORDER BY seq")
     return [str(status) for status in found]
 
 
@@ -67,9 +65,7 @@ async def test_the_same_call_is_answered_with_the_decision_once_the_branch_made_
     assert await orders(branch) == ["SUCCESS"]
 
 
-async def test_the_order_that_a_person_names_is_the_one_that_is_paid(
-    chain: Chain, branch: FakeBranch
-) -> None:
+async def test_the_order_that_a_person_names_is_the_one_that_is_paid(chain: Chain, branch: FakeBranch) -> None:
     named: Transaction = await branch.shop.request(2500)
     await branch.settle()
     await asked(chain, reference=named.reference)
@@ -80,9 +76,7 @@ async def test_the_order_that_a_person_names_is_the_one_that_is_paid(
     assert await orders(branch) == ["PENDING", "SUCCESS"]
 
 
-async def test_only_an_order_of_the_branch_that_has_the_payment_can_be_named(
-    chain: Chain, branch: FakeBranch
-) -> None:
+async def test_only_an_order_of_the_branch_that_has_the_payment_can_be_named(chain: Chain, branch: FakeBranch) -> None:
     own = await chain.hub.request(2500)
     for reference, code in (
         (own.reference, ErrorCode.BELONGS_TO_BRANCH),
@@ -95,9 +89,7 @@ async def test_only_an_order_of_the_branch_that_has_the_payment_can_be_named(
     assert await chain.hub.values("SELECT COUNT(*) FROM branch_commands") == [0]
 
 
-async def test_a_question_that_was_not_sent_yet_is_replaced_by_a_later_one(
-    chain: Chain, branch: FakeBranch
-) -> None:
+async def test_a_question_that_was_not_sent_yet_is_replaced_by_a_later_one(chain: Chain, branch: FakeBranch) -> None:
     await asked(chain)
     await asked(chain, reject=True, notes="a forgery")
     await branch.settle()

@@ -60,18 +60,15 @@ class Branches(RuleBasedStateMachine):
         self.orders[where].append(made.reference)
         self.codes.append(str(made.svc_code))
 
-    @rule(
-        name=NAME, amount=st.sampled_from((500, 900)), pick=st.integers(min_value=0, max_value=50)
-    )
+    @rule(name=NAME, amount=st.sampled_from((500, 900)), pick=st.integers(min_value=0, max_value=50))
     def pay(self, name: str, amount: int, pick: int) -> None:
         shop = self.chain[name].shop
         self.paid += 1
         telco_id = str(93_214_500_000 + self.paid)
         typed = self.codes[pick % len(self.codes)] if self.codes and pick < 40 else "food"
         receipt = mtn(
-            amount, "KOFI ANTWI BADU BEKOE", shop.wallet(amount), typed, telco_id,
-            concatenation=self.paid % 256,
-        )  # fmt: skip
+            amount, "KOFI ANTWI BADU BEKOE", shop.wallet(amount), typed, telco_id, concatenation=self.paid % 256
+        )
         self.do(shop.read(receipt))
         self.telco_ids.append(telco_id)
 
@@ -90,9 +87,7 @@ class Branches(RuleBasedStateMachine):
     @rule(data=st.data())
     def release(self, data: st.DataObject) -> None:
         rows = self.do(
-            self.chain.hub.values(
-                "SELECT id FROM payments WHERE decider = 'hub' AND standing <> 'used' ORDER BY seq"
-            )
+            self.chain.hub.values("SELECT id FROM payments WHERE decider = 'hub' AND standing <> 'used' ORDER BY seq")
         )
         if rows:
             with contextlib.suppress(Refusal):
@@ -103,9 +98,7 @@ class Branches(RuleBasedStateMachine):
     def send(self, name: str, how: str) -> None:
         branch = self.chain[name]
         with contextlib.suppress(Lost):
-            self.do(
-                branch.turn(lose_request=how == "request lost", lose_answer=how == "answer lost")
-            )
+            self.do(branch.turn(lose_request=how == "request lost", lose_answer=how == "answer lost"))
         self.late.append((name, branch.last_body))
         if how == "repeated":
             self._repeat(len(self.late) - 1)
@@ -224,6 +217,4 @@ TestBranches.settings = settings(max_examples=6, stateful_step_count=30, deadlin
 TestManyBranches = pytest.mark.timeout(1_200)(pytest.mark.slow(LongBranches.TestCase))
 TestManyBranches.settings = settings(max_examples=share(200), stateful_step_count=50, deadline=None)
 TestBranchesOfServer = pytest.mark.timeout(600)(pytest.mark.slow(BranchesOfServer.TestCase))
-TestBranchesOfServer.settings = settings(
-    max_examples=share(60), stateful_step_count=40, deadline=None
-)
+TestBranchesOfServer.settings = settings(max_examples=share(60), stateful_step_count=40, deadline=None)

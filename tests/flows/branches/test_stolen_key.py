@@ -32,10 +32,7 @@ async def forge(branch: FakeBranch, telco_id: str, **changes: Any) -> str:
     """
     found = await branch.facts()
     payment = next(one for one in found if one["kind"] == "payment")
-    holder = next(
-        one for one in found
-        if one["kind"] == "transaction" and one["row"]["payment_id"] == payment["id"]
-    )  # fmt: skip
+    holder = next(one for one in found if one["kind"] == "transaction" and one["row"]["payment_id"] == payment["id"])
     forged = f"f{payment['id'][1:-4]}{telco_id[-4:]}"
     message = {**payment["message"], "id": forged, "payment_id": None}
     row = {
@@ -95,13 +92,11 @@ async def test_forged_payments_count_for_nothing_and_do_not_come_back(chain: Cha
     assert await counting(chain) == [FIRST_ID]
     compared = await join_flow.compare(branch.shop.env, branch.wire, recent=False)
     assert compared["agrees"]
-    (row,) = [one for one in (await hub_flow.status(chain.hub.env))["branches"] if one["name"] == "kumasi"]  # fmt: skip
+    (row,) = [one for one in (await hub_flow.status(chain.hub.env))["branches"] if one["name"] == "kumasi"]
     assert row["takings_today"] == [{"currency": "GHS", "amount": "25.00"}]
 
 
-async def test_an_honest_payment_that_a_thief_changed_counts_again_as_the_branch_has_it(
-    chain: Chain,
-) -> None:
+async def test_an_honest_payment_that_a_thief_changed_counts_again_as_the_branch_has_it(chain: Chain) -> None:
     since = await stolen(chain)
     branch = chain["kumasi"]
     payment = next(one for one in await branch.facts() if one["kind"] == "payment")
@@ -112,9 +107,7 @@ async def test_an_honest_payment_that_a_thief_changed_counts_again_as_the_branch
     assert (copy.reversed_at, copy.double_of, copy.standing) == (None, None, "open")
 
 
-async def test_the_honest_payment_of_another_branch_counts_once_the_forged_one_does_not(
-    chain: Chain,
-) -> None:
+async def test_the_honest_payment_of_another_branch_counts_once_the_forged_one_does_not(chain: Chain) -> None:
     since = await stolen(chain)
     await forge(chain["kumasi"], FORGED)
     order = await chain.hub.request(2500)
@@ -134,19 +127,13 @@ async def test_the_honest_payment_of_another_branch_counts_once_the_forged_one_d
     await chain["kumasi"].settle()
 
 
-async def test_an_order_of_head_office_that_a_forged_payment_paid_is_named_and_stays_paid(
-    chain: Chain,
-) -> None:
+async def test_an_order_of_head_office_that_a_forged_payment_paid_is_named_and_stays_paid(chain: Chain) -> None:
     since = await stolen(chain)
     order = await chain.hub.request(777_700)
-    await forge(
-        chain["kumasi"], FORGED, reference_text=order.svc_code, decider="hub", standing="handed"
-    )
+    await forge(chain["kumasi"], FORGED, reference_text=order.svc_code, decider="hub", standing="handed")
     assert (await chain.hub_transaction(order.reference)).status is TransactionStatus.SUCCESS
     done = await cure(chain, since)
-    assert done["paid_orders"] == [
-        {"reference": order.reference, "currency": "GHS", "amount": "7777.00"}
-    ]
+    assert done["paid_orders"] == [{"reference": order.reference, "currency": "GHS", "amount": "7777.00"}]
     assert (await chain.hub_transaction(order.reference)).status is TransactionStatus.SUCCESS
     assert [one.telco_id_as_read for one in await chain["kumasi"].shop.payments()] == [FIRST_ID]
 

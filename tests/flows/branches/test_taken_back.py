@@ -54,23 +54,15 @@ async def restore(branch: FakeBranch) -> dict[str, Any]:
 
 
 async def set_up_anew(
-    chain: Chain,
-    folder: Path,
-    *,
-    number: str = "+233244124567",
-    takes_unknown: bool | None = True,
+    chain: Chain, folder: Path, *, number: str = "+233244124567", takes_unknown: bool | None = True
 ) -> FakeBranch:
     """Lose the disk, and set up another shop with the same modem, and with this phone number."""
     before = chain["kumasi"].shop
     before.close()
     with new_database.in_files():
-        shop = await FakeShop.make(
-            folder / "new", line=False, iccid=before.source.sim_key, seed=777
-        )
+        shop = await FakeShop.make(folder / "new", line=False, iccid=before.source.sim_key, seed=777)
     await shop.put_number("momo_mtn", NUMBER)
-    await shop.env.store.write(
-        lambda tx: tx.run("UPDATE payment_methods SET phone_number = :n", {"n": number})
-    )
+    await shop.env.store.write(lambda tx: tx.run("UPDATE payment_methods SET phone_number = :n", {"n": number}))
     shop.env.account_key = b"another key".ljust(32, b".")
     await chain.name(shop, "kumasi")
     made = chain.branches["kumasi"] = FakeBranch(shop, chain.hub, folder / "new")
@@ -83,9 +75,7 @@ async def refused(chain: Chain) -> list[Any]:
     return await chain.hub.values("SELECT kind, why FROM facts_refused")
 
 
-async def test_an_order_that_was_paid_after_the_backup_came_back_stays_paid(
-    chain: Chain, branch: FakeBranch
-) -> None:
+async def test_an_order_that_was_paid_after_the_backup_came_back_stays_paid(chain: Chain, branch: FakeBranch) -> None:
     order = await order_before_the_backup(branch)
     await branch.settle()
     branch.put_back()
@@ -144,9 +134,7 @@ async def test_a_payment_that_head_office_used_in_the_lost_time_is_not_used_here
     assert (back.decider, back.standing) == ("hub", "handed")
 
 
-async def test_a_message_in_review_that_was_read_again_has_one_open_review(
-    chain: Chain, branch: FakeBranch
-) -> None:
+async def test_a_message_in_review_that_was_read_again_has_one_open_review(chain: Chain, branch: FakeBranch) -> None:
     order = await branch.shop.request(2500, expected_payer_phone="+233201111111")
     await branch.settle()
     branch.keep()
@@ -218,9 +206,7 @@ async def test_an_order_whose_payment_another_order_has_is_kept_aside_and_named(
     assert done["aside"] == [f"transaction {first.id}"]
     assert (await branch.shop.transaction(second.reference)).status is TransactionStatus.SUCCESS
     assert (await branch.payment("93214500002")).standing == "open", "the rest came back"
-    (journalled,) = await branch.shop.values(
-        "SELECT data FROM events WHERE type = 'hub.restored_from'"
-    )
+    (journalled,) = await branch.shop.values("SELECT data FROM events WHERE type = 'hub.restored_from'")
     assert first.id in journalled
 
 
@@ -259,9 +245,7 @@ async def test_the_journal_of_messages_is_replayed_before_or_after_the_hubs_rows
     branch.shop.env.message_journal.close()
 
 
-async def test_an_sms_of_one_part_that_came_back_without_it_stays_as_it_is(
-    branch: FakeBranch,
-) -> None:
+async def test_an_sms_of_one_part_that_came_back_without_it_stays_as_it_is(branch: FakeBranch) -> None:
     pdus = encode_deliver(MTN_SENDER, "Your bundle has expired.", STARTED, smsc=MTN_SMSC)
     await branch.shop.read_pdus(pdus)
     before = await branch.shop.values("SELECT id, state, body FROM messages")
@@ -325,9 +309,7 @@ async def test_a_payment_that_only_the_hub_had_pays_an_order_with_the_password_a
     assert await refused(chain) == []
 
 
-async def test_a_branch_that_has_the_sms_of_all_payments_is_not_asked(
-    chain: Chain, branch: FakeBranch
-) -> None:
+async def test_a_branch_that_has_the_sms_of_all_payments_is_not_asked(chain: Chain, branch: FakeBranch) -> None:
     await branch.pay("food")
     await branch.settle()
     assert (await join_flow.unknown(branch.shop.env, branch.wire)) == {"unknown": []}

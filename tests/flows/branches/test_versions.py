@@ -39,9 +39,7 @@ async def test_members_that_a_newer_branch_adds_are_left_out(chain: Chain) -> No
     assert await chain.hub.values("SELECT version FROM branches WHERE name = 'kumasi'") == ["99"]
 
 
-async def test_a_value_that_only_a_newer_version_knows_is_kept_aside_and_the_rest_goes_on(
-    chain: Chain,
-) -> None:
+async def test_a_value_that_only_a_newer_version_knows_is_kept_aside_and_the_rest_goes_on(chain: Chain) -> None:
     branch = chain["kumasi"]
     await branch.pay("food")
     facts = await branch.facts()
@@ -51,10 +49,7 @@ async def test_a_value_that_only_a_newer_version_knows_is_kept_aside_and_the_res
     await branch.send(*facts)
     assert (await chain.hub_payment(FIRST_ID)).amount_minor == 2500
     assert await chain.hub.values("SELECT kind, why FROM facts_refused") == [
-        (
-            "transaction",
-            "UnreadableRowError: the transaction's status has a value that this version does not know",
-        )
+        ("transaction", "UnreadableRowError: the transaction's status has a value that this version does not know")
     ]
     assert await sync.try_again(chain.hub.env, VERSION) == 0
     assert await sync.try_again(chain.hub.env, "98") == 0
@@ -66,9 +61,7 @@ async def test_a_value_that_only_a_newer_version_knows_is_kept_aside_and_the_res
     assert await chain.hub.values("SELECT status FROM transactions") == ["SUCCESS"]
 
 
-async def test_rows_of_a_kind_that_only_a_newer_version_knows_are_kept_and_read_after_the_upgrade(
-    chain: Chain,
-) -> None:
+async def test_rows_of_a_kind_that_only_a_newer_version_knows_are_kept_and_read_after_the_upgrade(chain: Chain) -> None:
     branch = chain["kumasi"]
     await branch.pay("food")
     await branch.send(*({**one, "kind": f"{one['kind']}_of_99"} for one in await branch.facts()))
@@ -84,19 +77,12 @@ async def test_rows_of_a_kind_that_only_a_newer_version_knows_are_kept_and_read_
     assert not TABLES.keys() & set(kept)
 
 
-async def test_a_refused_row_that_changed_since_is_dropped_and_takes_nothing_from_the_others(
-    chain: Chain,
-) -> None:
+async def test_a_refused_row_that_changed_since_is_dropped_and_takes_nothing_from_the_others(chain: Chain) -> None:
     branch = chain["kumasi"]
     await branch.pay("food")
     facts = await branch.facts()
     (first,) = (fact for fact in facts if fact["kind"] == "transaction")
-    await branch.send(
-        *(
-            {**one, "row": {**one["row"], "status": "REFUNDED"}} if one is first else one
-            for one in facts
-        )
-    )
+    await branch.send(*({**one, "row": {**one["row"], "status": "REFUNDED"}} if one is first else one for one in facts))
     await branch.send(first)
     assert await sync.try_again(chain.hub.env, "99") == 0
     assert await chain.hub.values("SELECT why FROM facts_refused") == []
@@ -119,9 +105,7 @@ async def test_members_that_an_older_branch_does_not_send_keep_their_default(cha
     for kind, gone in DEFAULTS.items():
         table, names = ("messages", MESSAGE) if kind == "message" else TABLES[kind]
         assert gone.keys() <= set(names)
-        rows = await chain.hub.values(
-            f"SELECT {', '.join(gone)} FROM {table} WHERE branch_id IS NOT NULL"
-        )
+        rows = await chain.hub.values(f"SELECT {', '.join(gone)} FROM {table} WHERE branch_id IS NOT NULL")
         assert set(rows) == {tuple(gone.values())}, kind
     # The branch is upgraded, and its rows are sent again.
     await branch.send(*await branch.facts())
@@ -150,9 +134,7 @@ class OlderHub(Wire):
         kept = ("acked", "commands", "rows", "next", "epoch", "left")
         older = {name: answer[name] for name in answer if name in kept}
         if "rows" in older:
-            older["rows"] = [
-                {name: row[name] for name in row if name not in gone} for row in older["rows"]
-            ]
+            older["rows"] = [{name: row[name] for name in row if name not in gone} for row in older["rows"]]
         return {**older, **({"acked": answer["acked"]} if "acked" in answer else {})}
 
 
@@ -169,9 +151,7 @@ class NewerHub(Wire):
 
 
 @pytest.mark.parametrize("kind", [OlderHub, NewerHub])
-async def test_the_branch_follows_and_restores_from_a_hub_of_another_version(
-    chain: Chain, kind: type[Wire]
-) -> None:
+async def test_the_branch_follows_and_restores_from_a_hub_of_another_version(chain: Chain, kind: type[Wire]) -> None:
     branch = chain["kumasi"]
     branch.wire = kind(chain.hub, branch.wire.key)
     branch.keep()
@@ -186,33 +166,26 @@ async def test_the_branch_follows_and_restores_from_a_hub_of_another_version(
     assert await branch.shop.payments() == []
     await join_flow.restore(branch.shop.env, OWNER, branch.wire, take_unknown=True)
     restored = await branch.shop.payments()
-    assert [(one.id, one.amount_minor) for one in restored] == [
-        (one.id, one.amount_minor) for one in before
-    ]
+    assert [(one.id, one.amount_minor) for one in restored] == [(one.id, one.amount_minor) for one in before]
     assert (await branch.shop.transaction(order.reference)).svc_code == order.svc_code
     branch.outcomes, branch.stale = {}, None
     await branch.settle()
     assert (await branch.link()).acked_seq == (await branch.shop.env.store.read(feed.bounds))[1]
 
 
-async def test_a_command_that_an_older_branch_does_not_know_is_answered_and_asked_no_more(
-    chain: Chain,
-) -> None:
+async def test_a_command_that_an_older_branch_does_not_know_is_answered_and_asked_no_more(chain: Chain) -> None:
     branch = chain["kumasi"]
     await branch.settle()
     now = chain.hub.clock.now_us()
     await chain.hub.env.store.write(
         lambda tx: branches.ask(
-            tx, command_id="c1", branch_id=branch.id, kind="paint", subject="", body={}, by="ama",
-            now=now,
+            tx, command_id="c1", branch_id=branch.id, kind="paint", subject="", body={}, by="ama", now=now
         )
-    )  # fmt: skip
+    )
     await branch.settle()
     (outcome,) = await chain.hub.values("SELECT outcome FROM branch_commands WHERE id = 'c1'")
     assert "does not know the command paint" in outcome
-    (row,) = [
-        one for one in (await hub_flow.status(chain.hub.env))["branches"] if one["name"] == "kumasi"
-    ]
+    (row,) = [one for one in (await hub_flow.status(chain.hub.env))["branches"] if one["name"] == "kumasi"]
     assert row["asked"] == 0
 
 
@@ -273,11 +246,7 @@ async def test_a_hub_with_a_wrong_clock(chain: Chain, off_s: int) -> None:
         assert (paid.status, paid.late) == (TransactionStatus.SUCCESS, False)
         return
     # By the hub's clock the money came two years before the order: a code does not match then, and a person decides.
-    assert (paid.status, mine.decider, mine.standing) == (
-        TransactionStatus.PENDING,
-        "branch",
-        "open",
-    )
+    assert (paid.status, mine.decider, mine.standing) == (TransactionStatus.PENDING, "branch", "open")
     with pytest.raises(Refusal) as caught:
         await chain.hub.reconcile(order.reference, FIRST_ID)
     assert caught.value.code is ErrorCode.BRANCH_ASKED

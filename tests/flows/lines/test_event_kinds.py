@@ -32,10 +32,7 @@ async def sent(shop: FakeShop, kind: EventKind) -> list[tuple[str, Any]]:
     found = await shop.values(
         f"SELECT (SELECT id FROM endpoints WHERE seq = endpoint_seq) FROM deliveries WHERE {among} ORDER BY seq"
     )
-    return [
-        (endpoint_id, json.loads(body))
-        for endpoint_id, body in zip(found, await shop.bodies(among), strict=True)
-    ]
+    return [(endpoint_id, json.loads(body)) for endpoint_id, body in zip(found, await shop.bodies(among), strict=True)]
 
 
 async def pay(shop: FakeShop, text: str, telco_id: str = "93214500001", amount: int = 2500) -> None:
@@ -51,15 +48,7 @@ async def test_an_expired_request_is_told_to_those_who_asked(shop: FakeShop) -> 
     await cancel_expire.expire(shop.env)
     [(target, body)] = await sent(shop, EventKind.EXPIRED)
     assert target == asked
-    assert list(body) == [
-        "webhook_id",
-        "type",
-        "timestamp",
-        "api_version",
-        "test",
-        "livemode",
-        "data",
-    ]
+    assert list(body) == ["webhook_id", "type", "timestamp", "api_version", "test", "livemode", "data"]
     assert (body["data"]["transaction_id"], body["data"]["status"]) == (request.id, "EXPIRED")
 
 
@@ -115,9 +104,7 @@ async def test_a_claimed_payment_is_told_where_it_went_out_as_unplaced(shop: Fak
     assert target == asked
     assert body["data"]["placed"] is True
     assert body["data"]["changed"] == ["payment_method", "placed"]
-    assert [each["data"]["placed"] for _, each in await sent(shop, EventKind.FORWARDED)] == [
-        False
-    ] * 2
+    assert [each["data"]["placed"] for _, each in await sent(shop, EventKind.FORWARDED)] == [False] * 2
     await payment_methods.claim_unplaced(shop.env, OWNER, METHOD_ID, dry_run=False)
     assert len(await sent(shop, EventKind.UPDATED)) == 1
 
@@ -134,30 +121,21 @@ async def test_each_update_of_one_payment_has_an_id_of_its_own(shop: FakeShop) -
     found = await sent(shop, EventKind.UPDATED)
     assert [target for target, _ in found] == [first, first]
     assert len({body["webhook_id"] for _, body in found}) == 2
-    revisions = await shop.values(
-        f"SELECT revision FROM deliveries WHERE event = '{EventKind.UPDATED}' ORDER BY seq"
-    )
+    revisions = await shop.values(f"SELECT revision FROM deliveries WHERE event = '{EventKind.UPDATED}' ORDER BY seq")
     assert revisions == [0, 1]
 
 
 async def test_every_body_is_at_most_20_kb_and_has_its_keys_in_order(shop: FakeShop) -> None:
     await endpoint(shop, "all", *(kind for kind in EventKind if kind is not EventKind.FORWARDED))
     long = "\u00e9" * 2_000
-    request = await shop.request(
-        meta=json.dumps({"m": long}, ensure_ascii=False), description="d" * 200
-    )
+    request = await shop.request(meta=json.dumps({"m": long}, ensure_ascii=False), description="d" * 200)
     await shop.request(meta=json.dumps({"m": long}, ensure_ascii=False), customer_name="n" * 200)
     await pay(shop, "food")
     await shop.reconcile(request.reference, "93214500001")
     shop.clock.advance(DAY_S)
     await cancel_expire.expire(shop.env)
     bodies = await shop.bodies()
-    assert {json.loads(body)["type"] for body in bodies} >= {
-        "transaction.updated",
-        "transaction.expired",
-    }
+    assert {json.loads(body)["type"] for body in bodies} >= {"transaction.updated", "transaction.expired"}
     for body in bodies:
         assert len(body.encode()) <= 20_000
-        assert list(json.loads(body)) == [
-            "webhook_id", "type", "timestamp", "api_version", "test", "livemode", "data",
-        ]  # fmt: skip
+        assert list(json.loads(body)) == ["webhook_id", "type", "timestamp", "api_version", "test", "livemode", "data"]

@@ -7,10 +7,7 @@ import pytest
 from daemon.core.errors import Refusal
 from daemon.core.lines.line_json import MethodChanges, NewMethod, Slot
 from daemon.core.model import Event, PaymentMethod
-from daemon.flows.lines.payment_methods import (
-    change,
-    create,
-)
+from daemon.flows.lines.payment_methods import change, create
 from daemon.wire import ErrorCode
 from tests.fakes.shop import METHOD_ID, OWNER, FakeShop
 
@@ -56,9 +53,7 @@ async def test_a_new_account_name_is_in_the_journal_without_the_name(shop: FakeS
     assert (event.type, "Ama" in event.data) == ("payment_method.renamed", False)
 
 
-async def test_a_corrected_number_stays_on_its_sim_and_is_not_in_the_journal(
-    shop: FakeShop,
-) -> None:
+async def test_a_corrected_number_stays_on_its_sim_and_is_not_in_the_journal(shop: FakeShop) -> None:
     changes = MethodChanges(phone_number="+233204567890")
     record, warned = await change(shop.env, OWNER, METHOD_ID, changes)
     assert record.sim is not None

@@ -21,9 +21,7 @@ def phone(iccid: str | None, imsi: str | None) -> PhoneIdentity:
     return PhoneIdentity("/dev/ttyUSB0", IMEI, iccid, imsi, "huawei", "E3131")
 
 
-async def test_a_phone_that_fails_to_tell_the_iccid_has_the_sim_of_that_imsi(
-    shop: FakeShop,
-) -> None:
+async def test_a_phone_that_fails_to_tell_the_iccid_has_the_sim_of_that_imsi(shop: FakeShop) -> None:
     source = await modems.identify(shop.env, phone(None, MTN_IMSI))
     assert source.sim_key == ICCID
     assert await shop.values("SELECT sim_key FROM sims WHERE imsi IS NOT NULL") == [ICCID]
@@ -31,9 +29,7 @@ async def test_a_phone_that_fails_to_tell_the_iccid_has_the_sim_of_that_imsi(
 
 async def test_a_phone_that_fails_to_tell_the_imsi_leaves_it_as_it_was(shop: FakeShop) -> None:
     await modems.identify(shop.env, phone(ICCID, None))
-    assert await shop.values("SELECT imsi, network FROM sims WHERE imsi IS NOT NULL") == [
-        (MTN_IMSI, "mtn")
-    ]
+    assert await shop.values("SELECT imsi, network FROM sims WHERE imsi IS NOT NULL") == [(MTN_IMSI, "mtn")]
 
 
 async def test_an_imsi_that_was_never_seen_is_a_sim_of_its_own(shop: FakeShop) -> None:
@@ -41,16 +37,12 @@ async def test_an_imsi_that_was_never_seen_is_a_sim_of_its_own(shop: FakeShop) -
     assert source.sim_key == "imsi:620010000000099"
 
 
-async def test_a_sim_that_was_known_by_its_imsi_stays_one_when_its_iccid_is_heard(
-    shop: FakeShop,
-) -> None:
+async def test_a_sim_that_was_known_by_its_imsi_stays_one_when_its_iccid_is_heard(shop: FakeShop) -> None:
     iccid, imsi = "8923301000000000993", "620010000000099"
     first = await modems.identify(shop.env, phone(None, imsi))
     for who in (phone(iccid, imsi), phone(iccid, None), phone(None, imsi)):
         assert await modems.identify(shop.env, who) == first
-    sims = await shop.values(
-        "SELECT sim_key, iccid, present FROM sims WHERE imsi IS NOT NULL ORDER BY seq"
-    )
+    sims = await shop.values("SELECT sim_key, iccid, present FROM sims WHERE imsi IS NOT NULL ORDER BY seq")
     assert sims[1:] == [(f"imsi:{imsi}", iccid, 1)]
 
 
@@ -95,6 +87,4 @@ async def test_modem_that_is_plugged_in_at_another_port_stays_the_same(shop: Fak
     moved = PhoneIdentity(OTHER_PORT, IMEI, ICCID, MTN_IMSI, "huawei", "E3131")
     assert await modems.identify(shop.env, moved) == shop.source
     await modems.disconnect(shop.env, shop.source.device_id)
-    assert (
-        await modems.identify(shop.env, twin("/dev/ttyUSB7"))
-    ).device_id == shop.source.device_id
+    assert (await modems.identify(shop.env, twin("/dev/ttyUSB7"))).device_id == shop.source.device_id

@@ -33,9 +33,8 @@ async def shop(tmp_path: Path) -> AsyncIterator[FakeShop]:
 def phone(shop: FakeShop, **changes: Any) -> ModemHealth:
     now = shop.clock.now_us()
     well = ModemHealth(
-        PORT, "ready", device_id=shop.source.device_id, health_at=now, registration="home",
-        receives=True, network="MTN",
-    )  # fmt: skip
+        PORT, "ready", device_id=shop.source.device_id, health_at=now, registration="home", receives=True, network="MTN"
+    )
     return replace(well, **changes)
 
 
@@ -51,9 +50,7 @@ async def look(shop: FakeShop, seen: Watch, *, seconds: float = 0, **changes: An
     return [change.event for change in found]
 
 
-async def test_two_minutes_without_messages_are_told_once_and_their_end_once(
-    shop: FakeShop,
-) -> None:
+async def test_two_minutes_without_messages_are_told_once_and_their_end_once(shop: FakeShop) -> None:
     seen = Watch()
     denied: dict[str, Any] = {"registration": "denied", "receives": False}
     assert (await look(shop, seen), seen.last) == ([], (True, None))
@@ -67,9 +64,7 @@ async def test_two_minutes_without_messages_are_told_once_and_their_end_once(
 
 
 @pytest.mark.parametrize("state", ["starting", "resuming", "restarting", "opening", "recovering"])
-async def test_what_ends_by_itself_within_two_minutes_is_not_told(
-    shop: FakeShop, state: str
-) -> None:
+async def test_what_ends_by_itself_within_two_minutes_is_not_told(shop: FakeShop, state: str) -> None:
     seen = Watch()
     for _ in range(3):
         assert await look(shop, seen, state=state) == []
@@ -84,9 +79,7 @@ async def test_a_phone_that_never_gets_ready_is_told_too(shop: FakeShop) -> None
     assert await look(shop, seen, seconds=120, state="starting") == ["line.not_receiving"]
 
 
-async def test_after_a_restart_nothing_is_told_twice_and_the_end_is_not_lost(
-    shop: FakeShop,
-) -> None:
+async def test_after_a_restart_nothing_is_told_twice_and_the_end_is_not_lost(shop: FakeShop) -> None:
     first = Watch()
     await look(shop, first, state="no_sim")
     assert await look(shop, first, seconds=120, state="no_sim") == ["line.not_receiving"]
@@ -105,9 +98,7 @@ async def test_a_restart_gives_a_line_its_two_minutes_again(shop: FakeShop) -> N
     assert await look(shop, again, seconds=5) == []
 
 
-async def test_a_phone_that_is_away_is_told_for_a_week_and_then_quietly_dropped(
-    shop: FakeShop,
-) -> None:
+async def test_a_phone_that_is_away_is_told_for_a_week_and_then_quietly_dropped(shop: FakeShop) -> None:
     seen = Watch()
     await modems.disconnect(shop.env, shop.source.device_id)
     assert await receiving.watch(shop.env, [], seen) == ()
@@ -189,18 +180,12 @@ async def test_roaming_is_told_once_after_two_minutes_and_so_is_its_end(shop: Fa
 
 async def test_the_notices_say_what_happened_and_what_to_type(shop: FakeShop) -> None:
     seen = Watch()
-    locked: dict[str, Any] = {
-        "state": "pin_needed",
-        "detail": "the SIM asks for its PIN",
-        "next_step": "type this",
-    }
+    locked: dict[str, Any] = {"state": "pin_needed", "detail": "the SIM asks for its PIN", "next_step": "type this"}
     await look(shop, seen, **locked)
     await look(shop, seen, seconds=120, **locked)
     await look(shop, seen)
     texts = []
-    for kind, data in await shop.values(
-        "SELECT type, data FROM events WHERE type LIKE 'line.%' ORDER BY seq"
-    ):
+    for kind, data in await shop.values("SELECT type, data FROM events WHERE type LIKE 'line.%' ORDER BY seq"):
         told = notice_for(event(kind), json.loads(data))
         assert told is not None
         texts.append((str(told.text), told.urgent, told.ends, told.cause))

@@ -96,9 +96,7 @@ async def test_after_a_clock_that_was_ahead_hours_are_stored_again(shop: FakeSho
 async def test_a_clock_that_was_ahead_leaves_no_hour_of_the_future(shop: FakeShop) -> None:
     await measure(shop, 17)
     [at] = await shop.values("SELECT MAX(at) FROM signal_hours")
-    await shop.env.store.write(
-        lambda tx: tx.run("UPDATE signal_hours SET at = :at", {"at": at + 48 * HOUR_US})
-    )
+    await shop.env.store.write(lambda tx: tx.run("UPDATE signal_hours SET at = :at", {"at": at + 48 * HOUR_US}))
     restart(shop)
     await receiving.keep_signals(shop.env)
     assert seen(shop) == []

@@ -50,9 +50,7 @@ async def journal(shop: FakeShop) -> list[tuple[str, dict[str, Any]]]:
 
 def receipt(shop: FakeShop, number: int) -> Receipt:
     sent = datetime.fromtimestamp(shop.clock.now_us() / 1e6, UTC)
-    return mtn(
-        100, "KOFI ANTWI BADU", shop.wallet(100), "food", f"9321450{number:04}", sent_at=sent
-    )
+    return mtn(100, "KOFI ANTWI BADU", shop.wallet(100), "food", f"9321450{number:04}", sent_at=sent)
 
 
 async def test_what_comes_is_learned_once(shop: FakeShop) -> None:
@@ -63,10 +61,7 @@ async def test_what_comes_is_learned_once(shop: FakeShop) -> None:
     rhythm = await known(shop)
     assert rhythm.messages == 2
     assert rhythm.last_at == shop.clock.now_us()
-    assert (rhythm.counts.count(2), rhythm.counts.count(silence.UNMONITORED)) == (
-        1,
-        WEEKS * HOURS - 1,
-    )
+    assert (rhythm.counts.count(2), rhythm.counts.count(silence.UNMONITORED)) == (1, WEEKS * HOURS - 1)
 
 
 @pytest.mark.file  # counts the rows that SQLite changed
@@ -111,13 +106,10 @@ async def test_a_phone_that_is_away_is_not_silent(shop: FakeShop) -> None:
     now = shop.clock.now_us()
     await shop.env.store.write(
         lambda tx: devices.record_sim(
-            tx, sim_key=key, iccid=key, imsi=None, network="mtn", slot_index=0, now=now,
-            device_id=shop.source.device_id,
+            tx, sim_key=key, iccid=key, imsi=None, network="mtn", slot_index=0, now=now, device_id=shop.source.device_id
         )
-    )  # fmt: skip
-    await shop.env.store.write(
-        lambda tx: tx.run("UPDATE devices SET present = 1, port = '/dev/ttyUSB0'")
     )
+    await shop.env.store.write(lambda tx: tx.run("UPDATE devices SET present = 1, port = '/dev/ttyUSB0'"))
     shop.clock.advance(15 * 60)
     assert await watch(shop.env) == ()
     shop.clock.advance(3600)

@@ -29,9 +29,7 @@ async def facts(shop: FakeShop) -> list[Any]:
     return await shop.values("SELECT type FROM events WHERE type LIKE 'sim.%' ORDER BY seq")
 
 
-async def test_a_locked_sim_makes_its_phone_known_so_that_a_person_can_name_it(
-    shop: FakeShop,
-) -> None:
+async def test_a_locked_sim_makes_its_phone_known_so_that_a_person_can_name_it(shop: FakeShop) -> None:
     sim = await modems.record_locked(shop.env, LOCKED, "SIM PIN")
     assert sim.owner == OTHER_ICCID
     assert sim.name.startswith("huawei-e173-")
@@ -92,12 +90,9 @@ async def test_a_phone_that_names_no_sim_has_a_pin_of_its_own(shop: FakeShop) ->
 
 
 @pytest.mark.parametrize(
-    ("device", "slot", "code"),
-    [("nobody", 0, ErrorCode.DEVICE_NOT_FOUND), (IMEI, 0, ErrorCode.DEVICE_NOT_FOUND)],
+    ("device", "slot", "code"), [("nobody", 0, ErrorCode.DEVICE_NOT_FOUND), (IMEI, 0, ErrorCode.DEVICE_NOT_FOUND)]
 )
-async def test_a_pin_for_nobody_is_refused(
-    shop: FakeShop, device: str, slot: int, code: ErrorCode
-) -> None:
+async def test_a_pin_for_nobody_is_refused(shop: FakeShop, device: str, slot: int, code: ErrorCode) -> None:
     with pytest.raises(Refusal) as refusal:
         await store_pin(shop.env, OWNER, device, slot, "4321")
     assert refusal.value.code is code

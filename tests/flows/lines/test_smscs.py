@@ -14,15 +14,7 @@ from daemon.runtime.config_file import parse_config
 from daemon.wire import ErrorCode, MessageState, TransactionStatus
 from tests.fakes.receipts import MTN_SMSC, Receipt
 from tests.fakes.shop import OWNER, FakeShop
-from tests.flows.messages.test_balance import (
-    FOREIGN,
-    STRICT,
-    pass_time,
-    read_foreign,
-    receipt,
-    states,
-    status,
-)
+from tests.flows.messages.test_balance import FOREIGN, STRICT, pass_time, read_foreign, receipt, states, status
 
 
 @pytest.fixture
@@ -89,30 +81,21 @@ async def test_trust_in_a_foreign_message_makes_its_smsc_home(shop: FakeShop) ->
     assert (noticed.smsc, noticed.source) == (FOREIGN, "noticed")
     assert await trust(shop, noticed.message_id or "") == 0
     assert await status(shop, request) is TransactionStatus.SUCCESS
-    assert [(one.smsc, one.source) for one in (await seen(shop)).smscs] == [
-        (MTN_SMSC, "sim"),
-        (FOREIGN, "approved"),
-    ]
+    assert [(one.smsc, one.source) for one in (await seen(shop)).smscs] == [(MTN_SMSC, "sim"), (FOREIGN, "approved")]
 
 
 async def test_a_message_of_another_sim_or_with_other_doubts_is_refused(shop: FakeShop) -> None:
     await shop.begin_chain()
-    assert await refused(shop, "00000000-0000-4000-8000-000000000000") is (
-        ErrorCode.MESSAGE_NOT_FOUND
-    )
+    assert await refused(shop, "00000000-0000-4000-8000-000000000000") is (ErrorCode.MESSAGE_NOT_FOUND)
     made = receipt(1, 2500, 92_500)
-    taken = await shop.read_pdus(
-        encode_deliver("+233541234567", made.text, made.sent_at, smsc=MTN_SMSC, reference=9)
-    )
+    taken = await shop.read_pdus(encode_deliver("+233541234567", made.text, made.sent_at, smsc=MTN_SMSC, reference=9))
     assert await refused(shop, taken.concluded[0][0]) is ErrorCode.VALIDATION_ERROR
     typed = receipt(2, 100, 90_100, "x" * 161)
     assert await refused(shop, (await held(shop, typed))[0]) is ErrorCode.VALIDATION_ERROR
     assert await shop.values("SELECT COUNT(*) FROM reviews") == [0], "they are only listed"
 
 
-async def test_the_test_payment_begins_the_chain_and_is_expected_for_an_hour(
-    shop: FakeShop,
-) -> None:
+async def test_the_test_payment_begins_the_chain_and_is_expected_for_an_hour(shop: FakeShop) -> None:
     asked = await smscs.expect_test_payment(shop.env, OWNER, shop.source.device_id, 0)
     assert 101 <= asked.amount_minor < 500
     assert asked.expires_at == shop.clock.now_us() + HOUR_US

@@ -38,10 +38,7 @@ async def test_a_sim_without_a_number_sends_it_too(tmp_path: Path) -> None:
     [part] = due.outgoing.pdus
     value = pdu.decode(part.hex, direction=Direction.TO_NETWORK)
     assert isinstance(value, Submit)
-    assert (value.recipient, value.text) == (
-        FRIEND,
-        "momo: a test of the phone that reads our payments.",
-    )
+    assert (value.recipient, value.text) == (FRIEND, "momo: a test of the phone that reads our payments.")
     await texts.part_sent(shop.env, SmsPartSent(text.id, 0, 40))
     await texts.ended(shop.env, SmsEnded(text.id, SmsResult.SENT))
     assert (await now_of(shop, text)).status == "sent"
@@ -68,9 +65,7 @@ async def test_a_test_that_no_phone_takes_at_once_is_never_sent(shop: FakeShop) 
     assert (await now_of(shop, text)).status == "expired"
 
 
-async def test_a_number_gets_no_more_than_the_shop_allows_and_no_sim_sends_more(
-    tmp_path: Path,
-) -> None:
+async def test_a_number_gets_no_more_than_the_shop_allows_and_no_sim_sends_more(tmp_path: Path) -> None:
     shop = await FakeShop.make(tmp_path, Config(limits=Limits(sms_per_number_hour=2)))
     for _ in range(2):
         await start(shop)
@@ -98,9 +93,7 @@ async def test_the_journal_says_who_tested_and_what_came_of_it(shop: FakeShop) -
     text = await start(shop)
     await texts.lease(shop.env, shop.source.sim_key)
     await texts.ended(shop.env, SmsEnded(text.id, SmsResult.FAILED, "no credit"))
-    told = await shop.values(
-        "SELECT type || ' ' || actor FROM events WHERE type LIKE 'sms.%' ORDER BY seq"
-    )
+    told = await shop.values("SELECT type || ' ' || actor FROM events WHERE type LIKE 'sms.%' ORDER BY seq")
     assert told == [f"sms.queued {OWNER.name}", "sms.failed momo"]
     assert str(entry_text("sms.failed", {"kind": "test", "why": "no credit"}, None)) == (
         "The SMS that tests a modem could not be sent: no credit."

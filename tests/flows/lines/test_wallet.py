@@ -40,11 +40,11 @@ async def shop(tmp_path: Path) -> AsyncIterator[FakeShop]:
 
 async def say(
     shop: FakeShop, number: int, amount: int, balance: int, typed: str | None = None, *, smsc: str = MTN_SMSC
-) -> MessageState:  # fmt: skip
+) -> MessageState:
     """Let a receipt come in, two minutes after the one before."""
     shop.clock.advance(120)
     at = from_us(shop.clock.now_us()) - timedelta(seconds=1)
-    made = mtn(amount, "KOFI ANTWI BADU", balance, typed or "food", str(93_214_500_000 + number), sent_at=at)  # fmt: skip
+    made = mtn(amount, "KOFI ANTWI BADU", balance, typed or "food", str(93_214_500_000 + number), sent_at=at)
     pdus = encode_deliver(MTN_SENDER, made.text, at, smsc=smsc, reference=number)
     taken = await shop.read_pdus(pdus)
     assert taken.faults == ()
@@ -60,9 +60,7 @@ async def pay_out(shop: FakeShop, number: int, amount: int, balance: int) -> Non
         f"Available Balance: GHS {balance / 100:.2f}. Reference: x. Transaction ID: {93_214_500_000 + number}. "
         "Fee charged: GHS 0.00 Tax charged: 0."
     )
-    taken = await shop.read_pdus(
-        encode_deliver(MTN_SENDER, text, at, smsc=MTN_SMSC, reference=number)
-    )
+    taken = await shop.read_pdus(encode_deliver(MTN_SENDER, text, at, smsc=MTN_SMSC, reference=number))
     assert taken.concluded[0][1] is MessageState.NOT_PAYMENT
 
 
@@ -96,9 +94,7 @@ async def test_the_row_that_leads_to_the_number_pays_and_the_gap_is_told(shop: F
     assert json.loads(told.data)["balance_minor"] == 73_000
 
 
-async def test_the_believed_balance_is_confirmed_and_a_forged_row_is_contradicted(
-    shop: FakeShop,
-) -> None:
+async def test_the_believed_balance_is_confirmed_and_a_forged_row_is_contradicted(shop: FakeShop) -> None:
     forged = await shop.request(5_000)
     assert await say(shop, 1, 5_000, 777_700, forged.svc_code) is HELD
     assert await say(shop, 2, 500, 90_500) is PAID
@@ -106,9 +102,7 @@ async def test_the_believed_balance_is_confirmed_and_a_forged_row_is_contradicte
     assert (proof.settled, outcomes(proof)) == (True, ["contradicted"])
     assert await status(shop, forged) is TransactionStatus.PENDING
     assert len(await open_reviews(shop)) == 1, "a person may still find it genuine"
-    assert await shop.values("SELECT why FROM line_balances WHERE after_minor = 777700") == [
-        "contradicted"
-    ]
+    assert await shop.values("SELECT why FROM line_balances WHERE after_minor = 777700") == ["contradicted"]
 
 
 async def test_what_lies_before_an_unexplained_change_goes_on_waiting(shop: FakeShop) -> None:
@@ -122,9 +116,7 @@ async def test_what_lies_before_an_unexplained_change_goes_on_waiting(shop: Fake
     assert await status(shop, first) is TransactionStatus.MANUAL_REVIEW, "it may be genuine"
 
 
-async def test_a_number_of_the_last_minutes_does_not_refute_what_came_after(
-    shop: FakeShop,
-) -> None:
+async def test_a_number_of_the_last_minutes_does_not_refute_what_came_after(shop: FakeShop) -> None:
     assert await say(shop, 1, 2500, 72_500) is HELD
     assert await say(shop, 2, 500, 73_000) is HELD
     proof = await shop.says(72_500)
@@ -136,14 +128,10 @@ async def test_an_earlier_balance_of_the_chain_refutes_nothing_later(shop: FakeS
     assert await say(shop, 2, 2500, 777_700) is HELD
     proof = await shop.says(90_000)
     assert proof.settled
-    assert await shop.values("SELECT standing FROM line_balances WHERE after_minor = 777700") == [
-        "candidate"
-    ]
+    assert await shop.values("SELECT standing FROM line_balances WHERE after_minor = 777700") == ["candidate"]
 
 
-async def test_a_number_that_nothing_leads_to_is_asked_about_and_then_believed(
-    shop: FakeShop,
-) -> None:
+async def test_a_number_that_nothing_leads_to_is_asked_about_and_then_believed(shop: FakeShop) -> None:
     assert await say(shop, 1, 2500, 777_700) is HELD
     asked = await shop.says(80_000)
     assert (asked.settled, asked.question) == (False, Question.UNTOLD)
@@ -196,9 +184,7 @@ async def test_an_emptied_wallet_proves_no_receipt(tmp_path: Path) -> None:
     shop.close()
 
 
-async def test_doubtful_messages_that_lead_exactly_to_the_number_pay_after_a_yes(
-    shop: FakeShop,
-) -> None:
+async def test_doubtful_messages_that_lead_exactly_to_the_number_pay_after_a_yes(shop: FakeShop) -> None:
     order = await shop.request(2500)
     assert await say(shop, 1, 2500, 92_500, order.svc_code, smsc=FOREIGN) is HELD
     assert await say(shop, 2, 500, 93_000, smsc=FOREIGN) is HELD
@@ -210,14 +196,12 @@ async def test_doubtful_messages_that_lead_exactly_to_the_number_pay_after_a_yes
     proof = await shop.says(93_000, Question.FOUND)
     assert outcomes(proof) == ["paid", "paid"]
     assert await status(shop, order) is TransactionStatus.SUCCESS
-    assert await shop.values("SELECT source FROM sim_smscs WHERE smsc = '+447000000001'") == [
-        "noticed"
-    ], "two messages of one day make no centre home"
+    assert await shop.values("SELECT source FROM sim_smscs WHERE smsc = '+447000000001'") == ["noticed"], (
+        "two messages of one day make no centre home"
+    )
 
 
-async def test_doubtful_messages_fill_an_older_gap_that_they_fit_from_both_sides(
-    shop: FakeShop,
-) -> None:
+async def test_doubtful_messages_fill_an_older_gap_that_they_fit_from_both_sides(shop: FakeShop) -> None:
     order = await shop.request(2500)
     assert await say(shop, 1, 500, 90_500) is PAID
     assert await say(shop, 2, 2500, 93_000, order.svc_code, smsc=FOREIGN) is HELD
@@ -234,9 +218,7 @@ async def test_doubtful_messages_fill_an_older_gap_that_they_fit_from_both_sides
     assert (await shop.says(93_100)).question is None
 
 
-async def test_an_older_message_that_a_person_accepts_does_not_move_a_proved_balance(
-    shop: FakeShop,
-) -> None:
+async def test_an_older_message_that_a_person_accepts_does_not_move_a_proved_balance(shop: FakeShop) -> None:
     assert await say(shop, 1, 500, 70_000, smsc=FOREIGN) is HELD
     assert await say(shop, 2, 500, 60_000, smsc=FOREIGN) is HELD
     shop.clock.advance(3_600)
@@ -246,14 +228,10 @@ async def test_an_older_message_that_a_person_accepts_does_not_move_a_proved_bal
     await trust_message(shop.env, OWNER, *where, older)
     assert len(await shop.payments()) == 1
     assert await say(shop, 3, 500, 90_500) is PAID
-    assert await shop.values("SELECT live_rows FROM line_trust") == [0], (
-        "what came before is no rival"
-    )
+    assert await shop.values("SELECT live_rows FROM line_trust") == [0], "what came before is no rival"
 
 
-async def test_a_centre_is_home_after_five_messages_on_two_days_that_proofs_confirmed(
-    shop: FakeShop,
-) -> None:
+async def test_a_centre_is_home_after_five_messages_on_two_days_that_proofs_confirmed(shop: FakeShop) -> None:
     balance = 90_000
     for number in range(1, 7):
         balance += 500
@@ -261,15 +239,11 @@ async def test_a_centre_is_home_after_five_messages_on_two_days_that_proofs_conf
         if number in {3, 6}:
             await shop.says(balance, Question.FOUND)
             shop.clock.advance(86_400)
-    assert await shop.values("SELECT source FROM sim_smscs WHERE smsc = '+447000000001'") == [
-        "proved"
-    ]
+    assert await shop.values("SELECT source FROM sim_smscs WHERE smsc = '+447000000001'") == ["proved"]
     assert await say(shop, 9, 500, balance + 500, smsc=FOREIGN) is PAID
 
 
-async def test_money_that_was_paid_and_that_the_wallet_does_not_hold_is_a_strike(
-    shop: FakeShop,
-) -> None:
+async def test_money_that_was_paid_and_that_the_wallet_does_not_hold_is_a_strike(shop: FakeShop) -> None:
     shop.trust(Trust())
     assert await say(shop, 1, 5_000, 777_700) is PAID
     shop.clock.advance(120)
@@ -330,9 +304,7 @@ async def test_the_first_number_of_a_line_without_messages_is_its_balance(tmp_pa
         ({"method_id": "00000000-0000-4000-8000-000000000000"}, ErrorCode.PAYMENT_METHOD_NOT_FOUND),
     ],
 )
-async def test_bad_input_is_refused_and_changes_nothing(
-    shop: FakeShop, given: dict[str, Any], code: ErrorCode
-) -> None:
+async def test_bad_input_is_refused_and_changes_nothing(shop: FakeShop, given: dict[str, Any], code: ErrorCode) -> None:
     at = given.get("at")
     seen = None if at is None else Seen(shop.clock.now_us() + at * 1_000_000)
     method_id = given.get("method_id") or await line(shop)
@@ -342,9 +314,7 @@ async def test_bad_input_is_refused_and_changes_nothing(
     assert await shop.values("SELECT COUNT(*) FROM events WHERE type = 'wallet.proved'") == [0]
 
 
-async def test_a_statement_pays_a_held_receipt_and_does_not_judge_what_came_later(
-    shop: FakeShop,
-) -> None:
+async def test_a_statement_pays_a_held_receipt_and_does_not_judge_what_came_later(shop: FakeShop) -> None:
     order = await shop.request(2500)
     # Money left without a message, and the receipt after it waits.
     assert await say(shop, 1, 2500, 72_500, order.svc_code) is HELD
@@ -370,9 +340,7 @@ async def test_a_statement_refutes_only_what_it_covers(shop: FakeShop) -> None:
     assert outcomes(proof) == ["contradicted"]
 
 
-async def test_a_statement_of_before_the_balance_moved_on_does_not_move_it_back(
-    shop: FakeShop,
-) -> None:
+async def test_a_statement_of_before_the_balance_moved_on_does_not_move_it_back(shop: FakeShop) -> None:
     order = await shop.request(2500)
     assert await say(shop, 1, 2500, 72_500, order.svc_code) is HELD
     shop.clock.advance(1200)
@@ -392,9 +360,7 @@ async def test_a_statement_that_no_message_leads_to_changes_nothing(shop: FakeSh
     assert await shop.values("SELECT COUNT(*) FROM events WHERE type = 'wallet.proved'") == [0]
 
 
-async def test_a_statement_does_not_free_of_limits_what_follows_its_last_row(
-    tmp_path: Path,
-) -> None:
+async def test_a_statement_does_not_free_of_limits_what_follows_its_last_row(tmp_path: Path) -> None:
     shop = await FakeShop.make(tmp_path, Config(trust=Trust(unconfirmed_limit=0, phone_limit=100)))
     shop.source = replace(shop.source, level=TrustLevel.PARTIAL)
     await shop.begin_chain(90_000)

@@ -42,8 +42,7 @@ PIECES = (
     "RICH MAN ,233240000001,K7M2QX from VODAFONE", "TRANSACTION FEE: 9.99", "balance: GHS 1.00", "Token: 123456789", " ", "K7M2QX",
 )  # fmt: skip
 TYPED = st.one_of(
-    st.text(max_size=60),
-    st.lists(st.sampled_from(PIECES), max_size=5).map("".join).map(lambda text: text[:160]),
+    st.text(max_size=60), st.lists(st.sampled_from(PIECES), max_size=5).map("".join).map(lambda text: text[:160])
 )
 """What payers type: any text, and pieces of receipts."""
 
@@ -117,9 +116,7 @@ async def read_foreign(shop: FakeShop, *made: Receipt) -> list[MessageState]:
 
 async def standings(shop: FakeShop) -> list[tuple[str, str]]:
     """Return the standing and reason of each message, without the one that began the chain."""
-    return await shop.values(
-        "SELECT standing, why FROM line_balances WHERE telco_id IS NOT NULL ORDER BY seq"
-    )
+    return await shop.values("SELECT standing, why FROM line_balances WHERE telco_id IS NOT NULL ORDER BY seq")
 
 
 async def status(shop: FakeShop, request: Transaction) -> TransactionStatus:
@@ -171,9 +168,7 @@ async def test_a_break_pays_at_once_within_the_limit_and_waits_above_it(shop: Fa
     assert await states(shop, receipt(3, 5_000, 81_000)) == [MessageState.PAYMENT], "it fits in"
     shop.clock.advance(86_400)
     more = receipt(4, 20_000, 101_000, after_s=86_400)
-    assert await states(shop, more) == [MessageState.HELD], (
-        "the bound between two proofs is used up"
-    )
+    assert await states(shop, more) == [MessageState.HELD], "the bound between two proofs is used up"
 
 
 async def test_the_bound_is_asked_about_before_it_is_used_up(shop: FakeShop) -> None:
@@ -190,9 +185,7 @@ async def test_the_bound_is_asked_about_before_it_is_used_up(shop: FakeShop) -> 
     assert await kinds(shop) == 2 * [Notice.WALLET_ASKED]
 
 
-async def test_the_limit_is_half_of_a_usual_day_and_on_the_first_day_of_what_came_so_far(
-    shop: FakeShop,
-) -> None:
+async def test_the_limit_is_half_of_a_usual_day_and_on_the_first_day_of_what_came_so_far(shop: FakeShop) -> None:
     balance, day = 90_000, 86_400
     for number in range(1, 41):
         balance += 2_000
@@ -203,9 +196,7 @@ async def test_the_limit_is_half_of_a_usual_day_and_on_the_first_day_of_what_cam
     assert await states(shop, receipt(43, 1, 800_001, after_s=day + 60)) == [MessageState.HELD]
 
 
-async def test_a_row_wins_when_everything_else_is_silent_and_the_missing_amount_is_told(
-    strict: FakeShop,
-) -> None:
+async def test_a_row_wins_when_everything_else_is_silent_and_the_missing_amount_is_told(strict: FakeShop) -> None:
     usual = [receipt(number, 100, 90_000 + number * 100) for number in range(1, 31)]
     await states(strict, *usual)
     await states(strict, *(receipt(n, 100, 50_000 + n * 100) for n in range(31, 34)))
@@ -254,24 +245,14 @@ async def test_a_lull_confirms_no_row_of_large_receipts_beyond_the_bound(strict:
     assert max(paid) == 100, "GHS 5,000 is above the bound, whatever the silence says"
 
 
-async def test_money_that_was_paid_in_a_row_that_the_chain_passed_is_a_strike(
-    shop: FakeShop,
-) -> None:
+async def test_money_that_was_paid_in_a_row_that_the_chain_passed_is_a_strike(shop: FakeShop) -> None:
     request, other = await shop.request(2500), await shop.request(30_000)
-    await states(
-        shop,
-        receipt(1, 2500, 70_000, request.svc_code),
-        receipt(2, 30_000, 100_000, other.svc_code),
-    )
+    await states(shop, receipt(1, 2500, 70_000, request.svc_code), receipt(2, 30_000, 100_000, other.svc_code))
     await states(shop, receipt(5, 100, 90_100))
     shop.clock.advance(2 * 3_600 + 60)
     await settle_lines(shop.env)
     told = [(kind, told["amount_minor"]) for kind, told in await notices(shop)]
-    assert told == [
-        (Notice.RECEIPT_SUSPECT, 2500),
-        (Notice.RECEIPT_FORGED, 30_000),
-        (Notice.MONEY_CONTRADICTED, 2500),
-    ]
+    assert told == [(Notice.RECEIPT_SUSPECT, 2500), (Notice.RECEIPT_FORGED, 30_000), (Notice.MONEY_CONTRADICTED, 2500)]
     # A verified payment is never changed silently; the transaction of the forged receipt is pending again.
     assert await status(shop, request) is TransactionStatus.SUCCESS
     assert await status(shop, other) is TransactionStatus.PENDING
@@ -308,9 +289,7 @@ async def test_a_foreign_message_is_listed_and_changes_nothing(shop: FakeShop) -
     assert await status(shop, request) is TransactionStatus.SUCCESS
 
 
-async def test_one_notice_tells_of_a_foreign_smsc_and_only_if_its_balance_joins(
-    shop: FakeShop,
-) -> None:
+async def test_one_notice_tells_of_a_foreign_smsc_and_only_if_its_balance_joins(shop: FakeShop) -> None:
     await read_foreign(shop, receipt(1, 2500, 7_000))
     assert await kinds(shop) == []
     await read_foreign(shop, receipt(2, 2500, 92_500), receipt(3, 2500, 92_500))
@@ -337,9 +316,7 @@ async def test_hundreds_of_foreign_messages_open_no_review_and_hold_nothing(shop
     assert await states(shop, receipt(200, 100, 90_100)) == [MessageState.PAYMENT]
 
 
-async def test_a_flood_of_candidates_counts_what_joins_to_the_limit_and_gives_one_notice(
-    shop: FakeShop,
-) -> None:
+async def test_a_flood_of_candidates_counts_what_joins_to_the_limit_and_gives_one_notice(shop: FakeShop) -> None:
     texts = [receipt(number, 100_000, 1_000_000 * number) for number in range(1, 41)]
     assert set(await states(shop, *texts)) == {MessageState.HELD}
     assert await kinds(shop) == [Notice.FORGERY_FLOOD]
@@ -347,16 +324,12 @@ async def test_a_flood_of_candidates_counts_what_joins_to_the_limit_and_gives_on
     joins = receipt(50, 15_000, 105_000)
     assert await states(shop, joins) == [MessageState.PAYMENT], "it counts to the limit"
     assert await states(shop, receipt(51, 15_000, 120_000)) == [MessageState.HELD]
-    assert await shop.values("SELECT standing FROM line_balances ORDER BY seq DESC LIMIT 1") == [
-        "accepted"
-    ]
+    assert await shop.values("SELECT standing FROM line_balances ORDER BY seq DESC LIMIT 1") == ["accepted"]
     shop.clock.advance(86_400)
     assert await states(shop, receipt(200, 100, 120_100, after_s=90_000)) == [MessageState.PAYMENT]
 
 
-async def test_the_first_message_of_a_line_pays_within_the_limit_and_else_waits(
-    tmp_path: Path,
-) -> None:
+async def test_the_first_message_of_a_line_pays_within_the_limit_and_else_waits(tmp_path: Path) -> None:
     shop = await FakeShop.make(tmp_path, Config())
     request = await shop.request(25_000)
     assert await states(shop, receipt(1, 25_000, 90_000, request.svc_code)) == [MessageState.HELD]
@@ -371,9 +344,7 @@ async def test_the_first_message_of_a_line_pays_within_the_limit_and_else_waits(
     shop.close()
 
 
-async def test_an_emptied_wallet_is_known_to_everybody_so_what_joins_it_has_a_bound(
-    tmp_path: Path,
-) -> None:
+async def test_an_emptied_wallet_is_known_to_everybody_so_what_joins_it_has_a_bound(tmp_path: Path) -> None:
     shop = await FakeShop.make(tmp_path, Config())
     await shop.begin_chain(100)
     assert await states(shop, receipt(1, 15_000, 15_100)) == [MessageState.PAYMENT]
@@ -381,9 +352,7 @@ async def test_an_emptied_wallet_is_known_to_everybody_so_what_joins_it_has_a_bo
     shop.close()
 
 
-async def test_a_reversal_without_a_balance_waits_for_a_person_and_marks_nothing(
-    shop: FakeShop,
-) -> None:
+async def test_a_reversal_without_a_balance_waits_for_a_person_and_marks_nothing(shop: FakeShop) -> None:
     request = await shop.request(2500)
     await states(shop, receipt(1, 2500, 92_500, request.svc_code))
     text = "Transaction 93214500001 of GHS 25.00 from KOFI ANTWI BADU has been reversed."
@@ -391,9 +360,7 @@ async def test_a_reversal_without_a_balance_waits_for_a_person_and_marks_nothing
         sent = receipt(2, 1, 1).sent_at
         taken = await shop.read_pdus(encode_deliver(MTN_SENDER, text, sent, smsc=smsc))
         assert [state for _, state in taken.concluded] == [MessageState.HELD]
-    assert await reviews(shop) == [("doubtful_message", "open")], (
-        "the home one; the other is listed"
-    )
+    assert await reviews(shop) == [("doubtful_message", "open")], "the home one; the other is listed"
     assert await states(shop, receipt(3, 100, 92_600)) == [MessageState.PAYMENT]
     assert (await shop.transaction(request.reference)).reversed_at is None
     await approve(shop, await the_open_one(shop))
@@ -415,9 +382,7 @@ async def test_a_late_message_that_closes_the_gap_lets_everything_pay(strict: Fa
     assert await kinds(strict) == []
 
 
-async def test_a_rejection_refutes_the_whole_row_and_genuine_payments_match_again(
-    strict: FakeShop,
-) -> None:
+async def test_a_rejection_refutes_the_whole_row_and_genuine_payments_match_again(strict: FakeShop) -> None:
     request = await strict.request(2500)
     await states(strict, receipt(1, 2500, 70_000, request.svc_code), receipt(2, 100, 70_100))
     first, _ = await strict.rows(Review, "reviews", "state = 'open'")
@@ -430,13 +395,9 @@ async def test_a_rejection_refutes_the_whole_row_and_genuine_payments_match_agai
     assert await status(strict, request) is TransactionStatus.SUCCESS
 
 
-async def test_an_approval_takes_the_whole_row_and_pays_what_waits_in_it(
-    strict: FakeShop,
-) -> None:
+async def test_an_approval_takes_the_whole_row_and_pays_what_waits_in_it(strict: FakeShop) -> None:
     request, other = await strict.request(2500), await strict.request(100)
-    await states(
-        strict, receipt(1, 2500, 70_000, request.svc_code), receipt(2, 100, 70_100, other.svc_code)
-    )
+    await states(strict, receipt(1, 2500, 70_000, request.svc_code), receipt(2, 100, 70_100, other.svc_code))
     second = (await strict.rows(Review, "reviews", "state = 'open'"))[1]
     await approve(strict, second)
     assert await status(strict, request) is TransactionStatus.SUCCESS
@@ -444,9 +405,7 @@ async def test_an_approval_takes_the_whole_row_and_pays_what_waits_in_it(
     assert await kinds(strict) == [Notice.MONEY_MISSING]
 
 
-async def test_the_notice_about_held_payments_ends_when_none_waits_any_more(
-    strict: FakeShop,
-) -> None:
+async def test_the_notice_about_held_payments_ends_when_none_waits_any_more(strict: FakeShop) -> None:
     await states(strict, receipt(1, 2500, 70_000), receipt(2, 100, 60_100, after_s=5000))
     await send_due(strict)
     (told,) = [row for row in await listed(strict) if row.kind == "review.opened"]
@@ -459,9 +418,7 @@ async def test_the_notice_about_held_payments_ends_when_none_waits_any_more(
     assert [row.recovered_at for row in await listed(strict) if row.id == told.id] != [None]
 
 
-async def test_an_approval_for_another_transaction_releases_the_first_one(
-    strict: FakeShop,
-) -> None:
+async def test_an_approval_for_another_transaction_releases_the_first_one(strict: FakeShop) -> None:
     request, other = await strict.request(2500), await strict.request(2500)
     await states(strict, receipt(1, 2500, 70_000, request.svc_code))
     await approve(strict, await the_open_one(strict), reference=other.reference)
@@ -472,15 +429,11 @@ async def test_an_approval_for_another_transaction_releases_the_first_one(
 async def test_the_owners_test_payment_begins_the_chain_through_any_smsc(tmp_path: Path) -> None:
     shop = await FakeShop.make(tmp_path, parse_config(STRICT))
     until = shop.clock.now_us() + HOUR_US
-    await shop.env.store.write(
-        lambda tx: balances.expect_test_payment(tx, shop.source.sim_key, 137, until)
-    )
+    await shop.env.store.write(lambda tx: balances.expect_test_payment(tx, shop.source.sim_key, 137, until))
     assert await read_foreign(shop, receipt(1, 138, 90_000)) == [MessageState.HELD]
     assert await read_foreign(shop, receipt(2, 137, 90_137)) == [MessageState.PAYMENT]
     assert await read_foreign(shop, receipt(3, 90_000, 180_137)) == [MessageState.PAYMENT]
-    assert await shop.values("SELECT smsc FROM sim_smscs WHERE source = 'test_payment'") == [
-        FOREIGN
-    ]
+    assert await shop.values("SELECT smsc FROM sim_smscs WHERE source = 'test_payment'") == [FOREIGN]
     shop.close()
 
 
@@ -493,9 +446,7 @@ async def test_a_receipt_that_the_test_payment_joins_from_behind_is_confirmed_by
         await shop.begin_chain(begun)
     order = await shop.request(2500)
     until = shop.clock.now_us() + HOUR_US
-    await shop.env.store.write(
-        lambda tx: balances.expect_test_payment(tx, shop.source.sim_key, 137, until)
-    )
+    await shop.env.store.write(lambda tx: balances.expect_test_payment(tx, shop.source.sim_key, 137, until))
     await states(shop, receipt(1, 2500, wallet, order.svc_code))
     assert await states(shop, receipt(2, 137, wallet + 137)) == [MessageState.PAYMENT]
     assert await status(shop, order) is TransactionStatus.SUCCESS
@@ -503,9 +454,7 @@ async def test_a_receipt_that_the_test_payment_joins_from_behind_is_confirmed_by
     shop.close()
 
 
-async def test_a_forgery_with_the_id_of_a_genuine_receipt_does_not_take_its_place(
-    strict: FakeShop,
-) -> None:
+async def test_a_forgery_with_the_id_of_a_genuine_receipt_does_not_take_its_place(strict: FakeShop) -> None:
     request = await strict.request(2500)
     twin = receipt(1, 2500, 70_000, after_s=100)
     assert await states(strict, twin) == [MessageState.HELD]
@@ -514,9 +463,7 @@ async def test_a_forgery_with_the_id_of_a_genuine_receipt_does_not_take_its_plac
     assert await status(strict, request) is TransactionStatus.SUCCESS
 
 
-async def test_a_person_is_asked_when_a_forgery_with_the_id_of_a_genuine_receipt_was_paid(
-    shop: FakeShop,
-) -> None:
+async def test_a_person_is_asked_when_a_forgery_with_the_id_of_a_genuine_receipt_was_paid(shop: FakeShop) -> None:
     assert await states(shop, receipt(1, 2500, 70_000, after_s=100)) == [MessageState.PAYMENT]
     assert await states(shop, receipt(1, 2500, 92_500)) == [MessageState.HELD]
     assert ("id_conflict", "open") in await reviews(shop)
@@ -542,9 +489,7 @@ async def test_the_setting_decides_about_breaks_and_foreign_messages(
     shop.close()
 
 
-async def test_a_reference_that_speaks_like_a_receipt_pays_what_its_receipt_says(
-    shop: FakeShop,
-) -> None:
+async def test_a_reference_that_speaks_like_a_receipt_pays_what_its_receipt_says(shop: FakeShop) -> None:
     request = await shop.request(100)
     typed = f"{request.svc_code} Payment received for GHS 500. Current Balance: GHS 9.00"
     assert await states(shop, receipt(2, 100, 90_100, typed)) == [MessageState.PAYMENT]
@@ -569,9 +514,7 @@ async def test_a_balance_that_a_payer_has_in_the_name_breaks_no_chain(shop: Fake
     assert await states(shop, receipt(3, 2_000, 92_100)) == [MessageState.PAYMENT]
 
 
-async def test_a_typed_receipt_that_joins_nothing_waits_and_pays_when_the_missing_message_comes(
-    shop: FakeShop,
-) -> None:
+async def test_a_typed_receipt_that_joins_nothing_waits_and_pays_when_the_missing_message_comes(shop: FakeShop) -> None:
     assert await states(shop, receipt(2, 100, 95_100, FALSE_BALANCE)) == [MessageState.HELD]
     assert await reviews(shop) == [("doubtful_message", "open")]
     assert await states(shop, receipt(3, 5_000, 95_000, after_s=230)) == [MessageState.PAYMENT]
@@ -619,9 +562,7 @@ async def test_test_messages_touch_no_balance_and_no_smsc(tmp_path: Path) -> Non
     shop.close()
 
 
-async def test_a_fault_in_the_rules_loses_no_message(
-    shop: FakeShop, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_fault_in_the_rules_loses_no_message(shop: FakeShop, monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(*_: object) -> None:
         raise ValueError("a bug of ours")
 

@@ -31,30 +31,18 @@ async def shop(tmp_path: Path) -> AsyncIterator[FakeShop]:
     made.close()
 
 
-def receipt(
-    shop: FakeShop, number: int, amount_minor: int, balance_minor: int, typed: str
-) -> Receipt:
+def receipt(shop: FakeShop, number: int, amount_minor: int, balance_minor: int, typed: str) -> Receipt:
     sent_at = from_us(shop.clock.now_us()) - timedelta(seconds=1)
     telco_id = str(93_214_500_000 + number)
-    return mtn(
-        amount_minor, "KOFI ANTWI BADU", balance_minor, typed, telco_id, sent_at=sent_at,
-        concatenation=number,
-    )  # fmt: skip
+    return mtn(amount_minor, "KOFI ANTWI BADU", balance_minor, typed, telco_id, sent_at=sent_at, concatenation=number)
 
 
 async def say(
-    shop: FakeShop,
-    number: int,
-    amount_minor: int,
-    balance_minor: int,
-    smsc: str = MTN_SMSC,
-    typed: str = "food",
+    shop: FakeShop, number: int, amount_minor: int, balance_minor: int, smsc: str = MTN_SMSC, typed: str = "food"
 ) -> MessageState:
     """Let a receipt come in now."""
     made = receipt(shop, number, amount_minor, balance_minor, typed)
-    taken = await shop.read_pdus(
-        encode_deliver(MTN_SENDER, made.text, made.sent_at, smsc=smsc, reference=number)
-    )
+    taken = await shop.read_pdus(encode_deliver(MTN_SENDER, made.text, made.sent_at, smsc=smsc, reference=number))
     assert taken.faults == ()
     return taken.concluded[0][1]
 
@@ -80,9 +68,7 @@ async def test_a_first_receipt_that_is_held_for_half_an_hour_is_told_once(tmp_pa
     shop.close()
 
 
-async def test_a_trusted_message_makes_its_centre_home_and_judges_the_others_again(
-    shop: FakeShop,
-) -> None:
+async def test_a_trusted_message_makes_its_centre_home_and_judges_the_others_again(shop: FakeShop) -> None:
     balance = 90_000
     for number in range(1, 9):
         shop.clock.advance(30)
@@ -99,14 +85,10 @@ async def test_a_trusted_message_makes_its_centre_home_and_judges_the_others_aga
     assert await say(shop, 30, 100, balance + 100, FOREIGN) is MessageState.PAYMENT
 
 
-async def test_an_approval_of_what_waits_in_the_chain_is_a_proof_of_its_balance(
-    tmp_path: Path,
-) -> None:
+async def test_an_approval_of_what_waits_in_the_chain_is_a_proof_of_its_balance(tmp_path: Path) -> None:
     shop = await FakeShop.make(tmp_path, Config(trust=Trust(unconfirmed_limit=0)))
     assert await say(shop, 1, 5_000, 95_000) is MessageState.HELD
-    await review.approve(
-        shop.env, OWNER, (await newest_review(shop)).id, review.Approval(confirmed=True)
-    )
+    await review.approve(shop.env, OWNER, (await newest_review(shop)).id, review.Approval(confirmed=True))
     assert await say(shop, 2, 500_000, 595_000) is MessageState.PAYMENT
     shop.close()
 

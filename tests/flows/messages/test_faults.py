@@ -59,9 +59,7 @@ async def test_a_row_that_the_database_refuses_stops_no_other_message(
 ) -> None:
     real = judge.judge_message
 
-    def refused(
-        context: Context, arrived: StoredMessage, outcome: MessageOutcome, reading: Reading
-    ) -> None:
+    def refused(context: Context, arrived: StoredMessage, outcome: MessageOutcome, reading: Reading) -> None:
         if "bad" in arrived.body:
             context.tx.run("UPDATE line_balances SET home = 7")
         real(context, arrived, outcome, reading)
@@ -74,15 +72,11 @@ async def test_a_row_that_the_database_refuses_stops_no_other_message(
     assert "KOFI" not in str(taken.faults)
 
 
-def break_reading(
-    monkeypatch: pytest.MonkeyPatch, text: str = "bad", bug: type[Exception] = ValueError
-) -> None:
+def break_reading(monkeypatch: pytest.MonkeyPatch, text: str = "bad", bug: type[Exception] = ValueError) -> None:
     """Let each message with this text meet a bug."""
     real = judge.judge_message
 
-    def broken(
-        context: Context, arrived: StoredMessage, outcome: MessageOutcome, reading: Reading
-    ) -> None:
+    def broken(context: Context, arrived: StoredMessage, outcome: MessageOutcome, reading: Reading) -> None:
         if text in arrived.body:
             raise bug("a bug")
         real(context, arrived, outcome, reading)
@@ -113,11 +107,7 @@ async def test_a_fault_in_a_batch_changes_the_order_of_no_other_message(
         for number, typed in enumerate(("food", "rice", "fish", "bad"))
     ]  # fmt: skip
     assert len((await shop.read(*reversed(receipts))).faults) == 2
-    assert await shop.values("SELECT why FROM line_balances ORDER BY at") == [
-        "joins",
-        "joins",
-        "joins",
-    ]
+    assert await shop.values("SELECT why FROM line_balances ORDER BY at") == ["joins", "joins", "joins"]
     assert len(await shop.payments()) == 3
     shop.close()
 
@@ -148,9 +138,7 @@ async def test_a_fault_in_one_long_message_keeps_no_other_from_being_put_togethe
     assert await settle_lines.assemble_parts(shop.env) == 0, "it is not tried again"
 
 
-async def test_parts_that_cannot_be_put_together_are_set_aside(
-    shop: FakeShop, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_parts_that_cannot_be_put_together_are_set_aside(shop: FakeShop, monkeypatch: pytest.MonkeyPatch) -> None:
     await read_slowly(shop, 1, "food")
     shop.clock.advance(61)
 
@@ -165,9 +153,7 @@ async def test_parts_that_cannot_be_put_together_are_set_aside(
     assert await shop.values("SELECT COUNT(*) FROM sms_parts") == [2]
 
 
-async def test_a_fault_in_one_line_is_told_and_ends_nothing(
-    shop: FakeShop, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_fault_in_one_line_is_told_and_ends_nothing(shop: FakeShop, monkeypatch: pytest.MonkeyPatch) -> None:
     shop.limit(0)
     await shop.begin_chain(90_000)
     await shop.read(mtn(500, NAME, 700_000, "food", "93214500001"))

@@ -68,9 +68,7 @@ async def endpoint(shop: FakeShop, name: str = "e") -> None:
 
 
 async def forwarded(shop: FakeShop) -> int:
-    (count,) = await shop.values(
-        "SELECT COUNT(*) FROM deliveries WHERE event = 'transaction.forwarded'"
-    )
+    (count,) = await shop.values("SELECT COUNT(*) FROM deliveries WHERE event = 'transaction.forwarded'")
     return int(count)
 
 
@@ -80,9 +78,7 @@ async def states(shop: FakeShop) -> list[str]:
 
 
 @FILES
-async def test_a_message_that_a_file_told_first_pays_when_the_phone_reads_it(
-    shop: FakeShop, file: File
-) -> None:
+async def test_a_message_that_a_file_told_first_pays_when_the_phone_reads_it(shop: FakeShop, file: File) -> None:
     await endpoint(shop)
     request = await shop.request()
     made = receipt(shop, request.svc_code or "")
@@ -150,9 +146,7 @@ async def test_history_is_in_no_replay_until_a_person_has_let_it_pay(shop: FakeS
     first, second = await shop.request(), await shop.request()
     await as_text(shop, receipt(shop, "food"))
     now = shop.clock.now_us()
-    asked = replay.ReplayRequest(
-        "e", now - 3600 * SECOND_US, now + SECOND_US, include_historical=True
-    )
+    asked = replay.ReplayRequest("e", now - 3600 * SECOND_US, now + SECOND_US, include_historical=True)
     await replay.replay(shop.env, OWNER, asked)
     assert await forwarded(shop) == 0
     await shop.reconcile(second.reference, ID, confirmed=True)
@@ -164,9 +158,7 @@ async def test_history_is_in_no_replay_until_a_person_has_let_it_pay(shop: FakeS
 async def test_a_payment_that_the_file_also_took_back_pays_nothing(shop: FakeShop) -> None:
     request = await shop.request()
     made = receipt(shop, request.svc_code or "")
-    back = (
-        f"Transaction {ID} of GHS 25.00 from {NAME} has been reversed. Current Balance: GHS 900.00."
-    )
+    back = f"Transaction {ID} of GHS 25.00 from {NAME} has been reversed. Current Balance: GHS 900.00."
     await as_text(shop, made, replace(made, text=back))
     await shop.read(made)
     assert (await shop.transaction(request.reference)).status is TransactionStatus.PENDING
@@ -183,9 +175,7 @@ async def test_another_amount_than_the_files_is_for_a_person_to_see(shop: FakeSh
     assert await shop.values("SELECT reason FROM reviews") == ["id_conflict"]
 
 
-async def test_old_messages_of_the_sim_stay_history_whatever_told_them_first(
-    shop: FakeShop,
-) -> None:
+async def test_old_messages_of_the_sim_stay_history_whatever_told_them_first(shop: FakeShop) -> None:
     request = await shop.request()
     old = STARTED - timedelta(hours=3)
     made = mtn(2500, NAME, 92_500, request.svc_code or "", ID, sent_at=old)
@@ -201,9 +191,7 @@ async def only_review(shop: FakeShop) -> Review:
     return found
 
 
-async def test_one_that_needs_a_person_is_sent_to_nobody_until_the_person_has_decided(
-    shop: FakeShop,
-) -> None:
+async def test_one_that_needs_a_person_is_sent_to_nobody_until_the_person_has_decided(shop: FakeShop) -> None:
     await endpoint(shop)
     request = await shop.request(expected_payer_phone="+233541234567")
     made = receipt(shop, request.svc_code or "")
@@ -267,9 +255,7 @@ async def test_one_that_its_balance_holds_pays_when_a_person_approves_it(shop: F
 async def test_a_part_from_a_file_does_not_complete_what_a_phone_reads(shop: FakeShop) -> None:
     request = await shop.request()
     made = receipt(shop, request.svc_code or "")
-    await flow.import_messages(
-        shop.env, OWNER, LINE, [FileMessage(pdu=made.pdus[1])], dry_run=False
-    )
+    await flow.import_messages(shop.env, OWNER, LINE, [FileMessage(pdu=made.pdus[1])], dry_run=False)
     await shop.read_pdus(made.pdus[:1])
     assert await states(shop) == ["incomplete", "incomplete"]
     assert {*await as_pdus(shop, made)} == {ImportResult.NEW, ImportResult.KNOWN}
@@ -281,15 +267,7 @@ async def test_a_part_from_a_file_does_not_complete_what_a_phone_reads(shop: Fak
 
 # --- any order -----------------------------------------------------------------------------------------
 
-WAYS: Final = (
-    "text",
-    "pdus",
-    "first part",
-    "last part",
-    "phone",
-    "first part read",
-    "last part read",
-)
+WAYS: Final = ("text", "pdus", "first part", "last part", "phone", "first part read", "last part read")
 
 
 async def live(steps: Sequence[tuple[int, str]]) -> None:
@@ -300,10 +278,7 @@ async def live(steps: Sequence[tuple[int, str]]) -> None:
             await endpoint(shop)
             orders = [await shop.request(), await shop.request()]
             typed = (*(order.svc_code or "" for order in orders), "food")
-            made = [
-                receipt(shop, code, str(int(ID) + place), 2500 + place)
-                for place, code in enumerate(typed)
-            ]
+            made = [receipt(shop, code, str(int(ID) + place), 2500 + place) for place, code in enumerate(typed)]
             await shop.env.store.write(
                 lambda tx: tx.run("UPDATE transactions SET expected_minor = 2501 WHERE svc_code = :code",
                                   {"code": typed[1]})
@@ -311,20 +286,12 @@ async def live(steps: Sequence[tuple[int, str]]) -> None:
             heard = [set[int](), set[int](), set[int]()]
             for which, way in [*steps, *((place, "phone") for place in (0, 1))]:
                 await step(shop, made[which], way)
-                heard[which] |= {
-                    "phone": {0, 1},
-                    "first part read": {0},
-                    "last part read": {1},
-                }.get(way, set())
+                heard[which] |= {"phone": {0, 1}, "first part read": {0}, "last part read": {1}}.get(way, set())
                 check_invariants(shop.env.store.path)
             for order in orders:
                 assert (await shop.transaction(order.reference)).status is TransactionStatus.SUCCESS
-            live_ids = {
-                one.telco_transaction_id for one in await shop.payments() if not one.historical
-            }
-            assert live_ids == {
-                one.telco_id for one, parts in zip(made, heard, strict=True) if len(parts) == 2
-            }
+            live_ids = {one.telco_transaction_id for one in await shop.payments() if not one.historical}
+            assert live_ids == {one.telco_id for one, parts in zip(made, heard, strict=True) if len(parts) == 2}
             assert await forwarded(shop) == len(live_ids)
             assert await shop.values("SELECT reason, state FROM reviews WHERE state = 'open'") == []
         finally:
@@ -351,9 +318,7 @@ STEPS: Final = st.lists(st.tuples(st.integers(0, 2), st.sampled_from(WAYS)), max
 
 @settings(max_examples=8)
 @given(STEPS)
-def test_in_whatever_order_file_and_phone_tell_it_each_payment_pays_once(
-    steps: list[tuple[int, str]],
-) -> None:
+def test_in_whatever_order_file_and_phone_tell_it_each_payment_pays_once(steps: list[tuple[int, str]]) -> None:
     asyncio.run(live(steps))
 
 

@@ -22,11 +22,7 @@ ID = "93214500001"
 
 
 def paid(
-    reference: str,
-    amount_minor: int = 2500,
-    telco_id: str = ID,
-    balance_minor: int = 50_000,
-    **more: int,
+    reference: str, amount_minor: int = 2500, telco_id: str = ID, balance_minor: int = 50_000, **more: int
 ) -> Receipt:
     return mtn(amount_minor, "KOFI ANTWI BADU", balance_minor, reference, telco_id, **more)  # type: ignore[arg-type]  # by name
 
@@ -45,11 +41,7 @@ async def test_a_receipt_with_a_code_pays_its_request(shop: FakeShop) -> None:
     assert verified.payment_id == payment.id
     assert verified.matched_by == "code"
     assert verified.processing_at == payment.stored_at
-    assert (payment.standing, payment.amount_minor, payment.payment_method_id) == (
-        "used",
-        2500,
-        METHOD_ID,
-    )
+    assert (payment.standing, payment.amount_minor, payment.payment_method_id) == ("used", 2500, METHOD_ID)
     journal = await shop.values("SELECT data FROM events WHERE type = 'transaction.verified'")
     assert [json.loads(data) for data in journal] == [
         {"status": "SUCCESS", "matched_by": "code", "late": False, "difference_minor": 0}
@@ -57,8 +49,7 @@ async def test_a_receipt_with_a_code_pays_its_request(shop: FakeShop) -> None:
 
 
 @pytest.mark.parametrize(
-    ("amount_minor", "status"),
-    [(2400, TransactionStatus.PARTIAL), (2600, TransactionStatus.OVERPAID)],
+    ("amount_minor", "status"), [(2400, TransactionStatus.PARTIAL), (2600, TransactionStatus.OVERPAID)]
 )
 async def test_short_and_over_payments_are_verified_as_such(
     shop: FakeShop, amount_minor: int, status: TransactionStatus
@@ -125,9 +116,7 @@ async def test_the_same_id_with_another_amount_is_for_a_person(shop: FakeShop) -
 @pytest.mark.parametrize(
     "sender", ["+233591000567", "0244000811", "Mobile.Mony", "MobiIeMoney", "mobilemoney", "T-CASH"]
 )
-async def test_a_receipt_from_any_other_sender_is_held_and_never_money(
-    shop: FakeShop, sender: str
-) -> None:
+async def test_a_receipt_from_any_other_sender_is_held_and_never_money(shop: FakeShop, sender: str) -> None:
     request = await shop.request()
     text = paid(request.svc_code or "").text
     taken = await shop.read_pdus(encode_deliver(sender, text, STARTED, smsc=MTN_SMSC, reference=1))
@@ -153,10 +142,7 @@ async def test_money_without_a_request_gets_a_holder(shop: FakeShop) -> None:
 
 async def test_a_message_older_than_its_line_is_history(shop: FakeShop) -> None:
     request = await shop.request()
-    old = mtn(
-        2500, "KOFI ANTWI BADU", 50_000, request.svc_code or "", ID,
-        sent_at=STARTED - timedelta(minutes=11),
-    )  # fmt: skip
+    old = mtn(2500, "KOFI ANTWI BADU", 50_000, request.svc_code or "", ID, sent_at=STARTED - timedelta(minutes=11))
     taken = await shop.read(old)
     assert [state for _id, state in taken.concluded] == [MessageState.HISTORICAL]
     assert (await shop.transaction(request.reference)).status is TransactionStatus.PENDING
@@ -193,16 +179,12 @@ async def test_garbage_is_stored_raw_and_stops_nothing(shop: FakeShop) -> None:
     assert await shop.values("SELECT COUNT(*) FROM sms_parts") == [4]
 
 
-async def test_a_fault_of_ours_loses_no_message(
-    shop: FakeShop, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_fault_of_ours_loses_no_message(shop: FakeShop, monkeypatch: pytest.MonkeyPatch) -> None:
     bad, good = paid("bad"), paid("good", telco_id="93214500002", concatenation=1)
     from daemon.steps import process_message as steps_process_message
     from parsers.read import read as real
 
-    def fail(
-        sender: str | None, body: str, *, network: str | None = None, own: object = ()
-    ) -> object:
+    def fail(sender: str | None, body: str, *, network: str | None = None, own: object = ()) -> object:
         if "Reference: bad" in body:
             raise LookupError("a fault")
         assert own == ()
@@ -308,13 +290,9 @@ async def test_a_payers_number_that_could_be_typed_proves_nothing(shop: FakeShop
 async def test_nor_when_an_order_names_the_payment_afterwards(shop: FakeShop) -> None:
     from tests.fakes.receipts import mtn_receipt_from_telecel
 
-    text = mtn_receipt_from_telecel(
-        2500, "KOFI ANTWI BADU", 50_000, "food", ID, payer_phone="233201000456"
-    )
+    text = mtn_receipt_from_telecel(2500, "KOFI ANTWI BADU", 50_000, "food", ID, payer_phone="233201000456")
     await shop.read_pdus(encode_deliver("MobileMoney", text, STARTED, smsc=MTN_SMSC, reference=3))
-    request = await shop.request(
-        expected_telco_transaction_id=ID, expected_payer_phone="+233201000456"
-    )
+    request = await shop.request(expected_telco_transaction_id=ID, expected_payer_phone="+233201000456")
     assert (await shop.transaction(request.reference)).status is TransactionStatus.PENDING
 
 
@@ -324,9 +302,7 @@ async def test_a_wording_that_no_genuine_message_confirmed_never_pays(
     from daemon.steps import process_message as steps_process_message
     from parsers.read import read as real
 
-    def unverified(
-        sender: str | None, body: str, *, network: str | None = None, own: object = ()
-    ) -> object:
+    def unverified(sender: str | None, body: str, *, network: str | None = None, own: object = ()) -> object:
         assert own == ()
         return replace(real(sender, body, network=network), unverified=True)  # type: ignore[arg-type]  # a receipt is read here
 

@@ -14,18 +14,12 @@ from tests.fakes.shop import FakeShop
 ABROAD = "+447000000001"
 
 
-async def tell(
-    shop: FakeShop, amount: int, balance: int, typed: str, fee: str, smsc: str = MTN_SMSC
-) -> MessageState:
+async def tell(shop: FakeShop, amount: int, balance: int, typed: str, fee: str, smsc: str = MTN_SMSC) -> MessageState:
     """Receive MTN's receipt with this fee, two minutes later."""
     shop.clock.advance(120)
     at = from_us(shop.clock.now_us())
     text = mtn_receipt(
-        amount,
-        "KOFI ANTWI BADU",
-        balance,
-        typed,
-        f"932145{shop.clock.now_us() // 1_000_000 % 100_000:05d}",
+        amount, "KOFI ANTWI BADU", balance, typed, f"932145{shop.clock.now_us() // 1_000_000 % 100_000:05d}"
     )
     text = text.replace("FEE: 0.00", f"FEE: {fee}")
     pdus = encode_deliver(MTN_SENDER, text, at, smsc=smsc, reference=int(at.timestamp()) % 256)
@@ -59,9 +53,7 @@ async def test_a_receipt_with_a_made_up_fee_never_pays_by_itself(
     shop.close()
 
 
-async def test_the_daily_limit_counts_the_amounts_received_without_their_fees(
-    tmp_path: Path,
-) -> None:
+async def test_the_daily_limit_counts_the_amounts_received_without_their_fees(tmp_path: Path) -> None:
     shop = await a_shop(tmp_path, 200)
     assert await tell(shop, 20_500, 500_000, "food", "20.00") is MessageState.HELD
     assert await tell(shop, 15_000, 700_000, "food", "15.00") is MessageState.PAYMENT

@@ -13,9 +13,7 @@ RECEIPT = mtn(2500, "KOFI ANTWI BADU", 50_000, "x", "93214500001")
 
 
 async def told(shop: FakeShop) -> list[object]:
-    rows = await shop.values(
-        "SELECT message_id, data FROM events WHERE type = 'message.incomplete'"
-    )
+    rows = await shop.values("SELECT message_id, data FROM events WHERE type = 'message.incomplete'")
     return [(message_id, json.loads(data)["parts_seen"]) for message_id, data in rows]
 
 

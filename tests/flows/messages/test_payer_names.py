@@ -19,16 +19,7 @@ NAME = "KOFI ANTWI BADU"
 
 
 async def pay(shop: FakeShop, typed: str | None, number: int = 1, name: str = NAME) -> None:
-    await shop.read(
-        mtn(
-            2500,
-            name,
-            90_000 + 2500 * number,
-            typed or "",
-            f"9321450{number:04d}",
-            concatenation=number,
-        )
-    )
+    await shop.read(mtn(2500, name, 90_000 + 2500 * number, typed or "", f"9321450{number:04d}", concatenation=number))
 
 
 async def status(shop: FakeShop, reference: str) -> str:
@@ -40,9 +31,7 @@ async def approved(shop: FakeShop) -> list[ApprovedPayer]:
 
 
 async def test_the_expected_name_pays_without_a_person(shop: FakeShop) -> None:
-    request = await shop.request(
-        2500, expected_payer_phone=PAYER, expected_payer_name="Mr Badu, Kofi Antwi"
-    )
+    request = await shop.request(2500, expected_payer_phone=PAYER, expected_payer_name="Mr Badu, Kofi Antwi")
     await pay(shop, request.svc_code)
     assert await status(shop, request.reference) == "SUCCESS"
     [event] = await shop.rows(Event, "events", "type = 'transaction.verified'")
@@ -61,12 +50,7 @@ async def test_a_name_that_a_person_approved_pays_without_one_the_next_time(shop
     await pay(shop, first.svc_code)
     await approve(shop)
     [known] = await approved(shop)
-    assert (known.phone_number, known.name, known.approved_by, known.mode) == (
-        PAYER,
-        NAME,
-        "socket:0",
-        Mode.LIVE,
-    )
+    assert (known.phone_number, known.name, known.approved_by, known.mode) == (PAYER, NAME, "socket:0", Mode.LIVE)
     second = await shop.request(2500, expected_payer_phone=PAYER)
     await pay(shop, second.svc_code, 2, "Badu Kofi Antwi")
     assert await status(shop, second.reference) == "SUCCESS"
@@ -130,9 +114,7 @@ async def test_a_revoked_name_waits_for_a_person_again(shop: FakeShop) -> None:
 
 
 @pytest.mark.parametrize("mode", [Mode.TEST, None])
-async def test_what_is_not_there_or_of_the_other_mode_cannot_be_revoked(
-    shop: FakeShop, mode: Mode | None
-) -> None:
+async def test_what_is_not_there_or_of_the_other_mode_cannot_be_revoked(shop: FakeShop, mode: Mode | None) -> None:
     first = await shop.request(2500, expected_payer_phone=PAYER)
     await pay(shop, first.svc_code)
     await approve(shop)
@@ -147,9 +129,6 @@ async def test_what_is_not_there_or_of_the_other_mode_cannot_be_revoked(
 async def test_a_payment_that_was_here_first_is_known_by_its_name_too(shop: FakeShop) -> None:
     await pay(shop, "food")
     request = await shop.request(
-        2500,
-        expected_payer_phone=PAYER,
-        expected_payer_name=NAME,
-        expected_telco_transaction_id="93214500001",
+        2500, expected_payer_phone=PAYER, expected_payer_name=NAME, expected_telco_transaction_id="93214500001"
     )
     assert await status(shop, request.reference) == "SUCCESS"

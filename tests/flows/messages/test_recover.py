@@ -61,15 +61,11 @@ def put_back(shop: FakeShop, source: Path) -> None:
 async def facts(shop: FakeShop) -> dict[str, list[Any]]:
     """Return the data that receivers and the books see, without the marks of a recovered message."""
     return {
-        "messages": await shop.values(
-            "SELECT id, state, body, received_at FROM messages ORDER BY id"
-        ),
+        "messages": await shop.values("SELECT id, state, body, received_at FROM messages ORDER BY id"),
         "payments": await shop.values(
             "SELECT id, telco_transaction_id, amount_minor, stored_at, standing FROM payments ORDER BY id"
         ),
-        "holders": await shop.values(
-            "SELECT id FROM transactions WHERE origin = 'open' ORDER BY id"
-        ),
+        "holders": await shop.values("SELECT id FROM transactions WHERE origin = 'open' ORDER BY id"),
         "webhooks": await shop.values(
             "SELECT webhook_id, event, (SELECT id FROM transactions WHERE seq = transaction_seq) FROM deliveries ORDER BY webhook_id"
         ),
@@ -114,9 +110,7 @@ async def test_nothing_is_done_and_told_when_nothing_is_missing(shop: FakeShop) 
     assert await shop.values("SELECT 1 FROM events WHERE type = 'messages.recovered'") == []
 
 
-async def test_a_lost_order_leaves_a_payment_without_a_transaction_under_its_webhook_id(
-    shop: FakeShop,
-) -> None:
+async def test_a_lost_order_leaves_a_payment_without_a_transaction_under_its_webhook_id(shop: FakeShop) -> None:
     older = copy(shop)
     request = await shop.request(2_500)
     await shop.read(mtn(2_500, "KOFI ANTWI BADU", 52_500, request.svc_code or "", "93214500001"))
@@ -161,15 +155,13 @@ async def test_a_database_from_before_the_sim_was_known_gets_its_payments(tmp_pa
     await recover(shop.env)
     assert await shop.values("SELECT id FROM messages WHERE state = 'incomplete'") == []
     assert len(await shop.values("SELECT id FROM messages")) == 3
-    assert await shop.values(
-        "SELECT network, present, iccid = sim_key FROM sims WHERE iccid IS NOT NULL"
-    ) == [("mtn", 0, 1)]
+    assert await shop.values("SELECT network, present, iccid = sim_key FROM sims WHERE iccid IS NOT NULL") == [
+        ("mtn", 0, 1)
+    ]
     shop.close()
 
 
-async def test_a_search_ends_at_a_long_run_of_known_parts(
-    shop: FakeShop, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_search_ends_at_a_long_run_of_known_parts(shop: FakeShop, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(store_parts, "KNOWN_RUN", 4)
     monkeypatch.setattr(store_parts, "PARTS_AT_ONCE", 2)
     plan = receipts(8)
@@ -258,6 +250,4 @@ async def test_a_message_stored_without_a_database_commit_is_taken_in_at_the_nex
             await shop.read(receipt)
     assert (await recover(shop.env)).payments == 1
     assert (await shop.read(receipt)).new_parts == 0
-    assert [one.state for one in await shop.rows(Message, "messages", "body <> ''")][-1:] == [
-        MessageState.PAYMENT
-    ]
+    assert [one.state for one in await shop.rows(Message, "messages", "body <> ''")][-1:] == [MessageState.PAYMENT]

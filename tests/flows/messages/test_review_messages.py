@@ -15,9 +15,7 @@ async def conflict(shop: FakeShop) -> None:
     await shop.read(mtn(9900, "KOFI ANTWI BADU", 90_000, "food", ID, concatenation=3))
 
 
-async def test_an_untrusted_message_makes_its_payment_when_the_owner_vouches(
-    shop: FakeShop,
-) -> None:
+async def test_an_untrusted_message_makes_its_payment_when_the_owner_vouches(shop: FakeShop) -> None:
     await endpoint(shop)
     await forge(shop)
     assert await shop.payments() == []
@@ -35,10 +33,7 @@ async def test_an_untrusted_message_makes_its_payment_when_the_owner_vouches(
     assert payment.telco_at == int(STARTED.timestamp()) * 1_000_000
     assert (message["state"], message["trusted"]) == ("payment", False)
     assert answer["data"]["payment"]["id"] == payment.id
-    assert (answer["transaction"]["origin"], answer["transaction"]["actual_amount"]) == (
-        "open",
-        "700.00",
-    )
+    assert (answer["transaction"]["origin"], answer["transaction"]["actual_amount"]) == ("open", "700.00")
     assert await shop.values("SELECT event FROM deliveries") == ["transaction.forwarded"]
 
 
@@ -46,10 +41,7 @@ async def test_an_untrusted_message_pays_the_order_that_is_named(shop: FakeShop)
     request = await shop.request(70_000)
     await forge(shop, request.svc_code or "")
     answer = await approve(shop, reference=request.reference, confirmed=True)
-    assert (answer["transaction"]["reference"], answer["transaction"]["status"]) == (
-        request.reference,
-        "SUCCESS",
-    )
+    assert (answer["transaction"]["reference"], answer["transaction"]["status"]) == (request.reference, "SUCCESS")
 
 
 async def test_without_the_password_an_untrusted_message_stays_what_it_is(shop: FakeShop) -> None:
@@ -72,17 +64,11 @@ async def test_an_untrusted_copy_of_a_real_payment_is_refused_by_its_id(shop: Fa
     refused = await refusal(shop, confirmed=True)
     assert refused.code is ErrorCode.TRANSACTION_ID_ALREADY_USED
     [payment] = await shop.payments()
-    assert refused.extras == {
-        "expected_amount": None,
-        "used_by_reference": request.reference,
-        "payment_id": payment.id,
-    }
+    assert refused.extras == {"expected_amount": None, "used_by_reference": request.reference, "payment_id": payment.id}
     assert (await only(shop)).payment_id is None
 
 
-async def test_of_two_messages_with_one_id_the_second_needs_the_password_or_is_rejected(
-    shop: FakeShop,
-) -> None:
+async def test_of_two_messages_with_one_id_the_second_needs_the_password_or_is_rejected(shop: FakeShop) -> None:
     await conflict(shop)
     assert (await refusal(shop)).code is ErrorCode.INVALID_PASSWORD
     answer = await reject(shop)
@@ -118,9 +104,7 @@ async def test_a_message_on_a_sim_of_no_known_network_takes_the_lines_own(shop: 
     refused = await refusal(shop, confirmed=True)
     assert refused.code is ErrorCode.NETWORK_MISMATCH
     await shop.env.store.write(
-        lambda tx: tx.run(
-            "UPDATE messages SET payment_method_seq = (SELECT seq FROM payment_methods)"
-        )
+        lambda tx: tx.run("UPDATE messages SET payment_method_seq = (SELECT seq FROM payment_methods)")
     )
     await approve(shop, confirmed=True)
     assert [payment.provider for payment in await shop.payments()] == ["momo_mtn"]

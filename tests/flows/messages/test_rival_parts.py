@@ -39,16 +39,12 @@ def parts(
 ) -> tuple[str, str]:
     """Return the two parts of a genuine receipt of GHS 25.00."""
     balance = shop.wallet(2500)
-    text = mtn_receipt(
-        2500, "KOFI ANTWI BADU", balance, code or "food", str(93_214_500_000 + number)
-    )
+    text = mtn_receipt(2500, "KOFI ANTWI BADU", balance, code or "food", str(93_214_500_000 + number))
     first, second = encode_deliver(MTN_SENDER, text, at, smsc=smsc, reference=reference)
     return first, second
 
 
-def forged_end(
-    code: str | None = "K7RHDM", *, reference: int = 7, smsc: str = MTN_SMSC, seconds: float = 0
-) -> str:
+def forged_end(code: str | None = "K7RHDM", *, reference: int = 7, smsc: str = MTN_SMSC, seconds: float = 0) -> str:
     """Return part 2 of 2 of a made-up receipt."""
     text = "x" * 153 + FORGED_END.format(code=code)
     at = STARTED + timedelta(seconds=seconds)
@@ -57,9 +53,7 @@ def forged_end(
 
 async def states(shop: FakeShop) -> list[str]:
     """Return the state of each message but the one that began the chain, in order of arrival."""
-    return await shop.values(
-        "SELECT state FROM messages WHERE body IS NULL OR body <> '' ORDER BY seq"
-    )
+    return await shop.values("SELECT state FROM messages WHERE body IS NULL OR body <> '' ORDER BY seq")
 
 
 async def status(shop: FakeShop, request: Transaction) -> TransactionStatus:
@@ -76,9 +70,7 @@ async def test_message_of_as_many_parts_as_there_can_be_is_put_together(shop: Fa
     assert len(pdus) == 255
     await shop.read_pdus(pdus)
     await after_six_seconds(shop)
-    assert [
-        len(one) for one in await shop.values("SELECT body FROM messages WHERE body <> ''")
-    ] == [39_000]
+    assert [len(one) for one in await shop.values("SELECT body FROM messages WHERE body <> ''")] == [39_000]
 
 
 async def test_one_part_for_each_reference_from_abroad_changes_nothing(shop: FakeShop) -> None:
@@ -101,9 +93,7 @@ async def test_a_part_through_a_foreign_centre_never_joins_one_through_a_home_on
     shop: FakeShop, smsc: str | None
 ) -> None:
     first, _ = parts(shop, "food")
-    end = encode_deliver(
-        MTN_SENDER, "x" * 153 + FORGED_END.format(code="x"), STARTED, smsc=smsc, reference=7
-    )[1]
+    end = encode_deliver(MTN_SENDER, "x" * 153 + FORGED_END.format(code="x"), STARTED, smsc=smsc, reference=7)[1]
     await shop.read_pdus([first, end])
     await after_six_seconds(shop)
     assert await states(shop) == ["incomplete", "incomplete"]
@@ -112,9 +102,7 @@ async def test_a_part_through_a_foreign_centre_never_joins_one_through_a_home_on
 
 async def test_parts_through_two_home_centres_are_one_message(shop: FakeShop) -> None:
     request = await shop.request()
-    text = mtn_receipt(
-        2500, "KOFI ANTWI BADU", shop.wallet(2500), request.svc_code or "", "93214500001"
-    )
+    text = mtn_receipt(2500, "KOFI ANTWI BADU", shop.wallet(2500), request.svc_code or "", "93214500001")
     first, _ = encode_deliver(MTN_SENDER, text, STARTED, smsc=MTN_SMSC, reference=7)
     _, second = encode_deliver(MTN_SENDER, text, STARTED, smsc=NEIGHBOUR, reference=7)
     await shop.read_pdus([first, second])
@@ -124,9 +112,9 @@ async def test_parts_through_two_home_centres_are_one_message(shop: FakeShop) ->
 async def test_parts_through_one_foreign_centre_are_one_doubtful_message(shop: FakeShop) -> None:
     taken = await shop.read_pdus(parts(shop, "food", smsc=FOREIGN))
     assert [state for _id, state in taken.concluded] == [MessageState.HELD]
-    assert await shop.values(
-        "SELECT standing, why FROM line_balances ORDER BY seq DESC LIMIT 1"
-    ) == [("doubtful", "foreign")]
+    assert await shop.values("SELECT standing, why FROM line_balances ORDER BY seq DESC LIMIT 1") == [
+        ("doubtful", "foreign")
+    ]
 
 
 @pytest.mark.parametrize(("minutes", "joins"), [(15, True), (15.1, False)])
@@ -157,9 +145,7 @@ async def test_swapped_parts_wait_six_seconds_for_rivals(shop: FakeShop) -> None
     assert await assemble_parts(shop.env) == 0
 
 
-async def test_swapped_parts_wait_no_longer_when_the_clock_was_ahead_and_is_put_right(
-    shop: FakeShop,
-) -> None:
+async def test_swapped_parts_wait_no_longer_when_the_clock_was_ahead_and_is_put_right(shop: FakeShop) -> None:
     first, second = parts(shop, (await shop.request()).svc_code)
     await shop.read_pdus([second])
     shop.clock.advance(1)
@@ -169,9 +155,7 @@ async def test_swapped_parts_wait_no_longer_when_the_clock_was_ahead_and_is_put_
 
 
 @pytest.mark.parametrize(("seconds", "apart"), [(6, 0), (600, 50)])
-async def test_parts_in_their_order_count_at_once(
-    shop: FakeShop, seconds: float, apart: float
-) -> None:
+async def test_parts_in_their_order_count_at_once(shop: FakeShop, seconds: float, apart: float) -> None:
     request = await shop.request()
     first, _ = parts(shop, request.svc_code)
     shop.wallet(-2500)
@@ -188,9 +172,7 @@ async def test_a_code_in_another_part_than_the_balance_counts_to_the_limit_until
     shop.limit(20)
     requests = [await shop.request() for _ in range(2)]
     for number, request in enumerate(requests):
-        text = mtn_receipt(
-            2500, LONG_NAME, shop.wallet(2500), request.svc_code or "", f"9321450000{number}"
-        )
+        text = mtn_receipt(2500, LONG_NAME, shop.wallet(2500), request.svc_code or "", f"9321450000{number}")
         pdus = encode_deliver(MTN_SENDER, text, STARTED, smsc=MTN_SMSC, reference=40 + number)
         assert len(pdus) == 2
         await shop.read_pdus(pdus)
@@ -230,9 +212,7 @@ async def test_rivals_of_the_same_half_minute_are_for_a_person(shop: FakeShop) -
     assert await after_six_seconds(shop) == 0
 
 
-async def test_a_rival_part_that_comes_after_the_message_was_paid_asks_a_person(
-    shop: FakeShop,
-) -> None:
+async def test_a_rival_part_that_comes_after_the_message_was_paid_asks_a_person(shop: FakeShop) -> None:
     mine, theirs = await shop.request(), await shop.request()
     first, second = parts(shop, mine.svc_code)
     await shop.read_pdus([first, forged_end(theirs.svc_code)])
@@ -255,9 +235,7 @@ async def test_after_the_wrong_pairing_is_rejected_the_other_one_is_judged(shop:
     text = (await shop.values(f"SELECT body FROM messages WHERE id = '{row.message_id}'"))[0]
     assert (mine.svc_code or "") in text, "the nearer part is shown"
     await review.reject(shop.env, OWNER, row.id, "not mine", confirmed=True)
-    again = await shop.values(
-        "SELECT state FROM messages WHERE state IN ('held', 'payment', 'unparsed')"
-    )
+    again = await shop.values("SELECT state FROM messages WHERE state IN ('held', 'payment', 'unparsed')")
     assert len(again) == 1, "the other pairing is judged"
 
 
@@ -272,9 +250,7 @@ async def test_parts_without_their_others_are_a_flood(shop: FakeShop) -> None:
 
 
 @pytest.mark.parametrize("order", list(permutations(range(4))), ids=str)
-async def test_a_whole_rival_message_does_not_keep_the_genuine_one_away(
-    shop: FakeShop, order: tuple[int, ...]
-) -> None:
+async def test_a_whole_rival_message_does_not_keep_the_genuine_one_away(shop: FakeShop, order: tuple[int, ...]) -> None:
     mine = await shop.request()
     genuine = parts(shop, mine.svc_code)
     text = mtn_receipt(9900, "KOJO NARH TAGOE", 777_700, "x", "93214500009")

@@ -27,9 +27,7 @@ async def payments(shop: FakeShop) -> list[str]:
     return await shop.values("SELECT telco_transaction_id FROM payments ORDER BY seq")
 
 
-async def test_receipts_of_one_second_that_differ_in_nothing_are_as_many_payments(
-    shop: FakeShop,
-) -> None:
+async def test_receipts_of_one_second_that_differ_in_nothing_are_as_many_payments(shop: FakeShop) -> None:
     shop.env = structs.replace(shop.env, entropy=LoadedDice())
     for receipt in await made(shop, 20):
         await ingest(shop.env, receipt.source, receipt.parts)

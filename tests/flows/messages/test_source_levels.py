@@ -52,11 +52,7 @@ def receipt(number: int, amount_minor: int, balance_minor: int, typed: str = "fo
 
 def parts_of(made: Receipt, sender: str | None = None) -> list[ReadPart]:
     return text_parts(
-        made.sender if sender is None else sender,
-        made.text,
-        to_us(made.sent_at),
-        storage="local",
-        slot=40_001,
+        made.sender if sender is None else sender, made.text, to_us(made.sent_at), storage="local", slot=40_001
     )
 
 
@@ -107,18 +103,14 @@ async def test_a_made_up_debit_moves_nothing_that_a_receipt_could_join(shop: Fak
     await shop.begin_chain(5_000)
     for number in range(1, 25):
         guess = receipt(number, 100, 20_000 + 700 * number)
-        debit = guess.text.replace(
-            "Payment received for GHS 1.00 from", "Payment made for GHS 1.00 to"
-        )
+        debit = guess.text.replace("Payment received for GHS 1.00 from", "Payment made for GHS 1.00 to")
         parts = text_parts(guess.sender, debit, to_us(guess.sent_at), storage="local", slot=40_001)
         await ingest.ingest(shop.env, shop.source, parts)
     assert await read(shop, receipt(30, 500_000, 520_000)) == [STATES.HELD]
     assert await shop.payments() == []
 
 
-async def test_an_emptied_wallet_on_a_phone_lets_nobody_guess_above_the_bound(
-    shop: FakeShop,
-) -> None:
+async def test_an_emptied_wallet_on_a_phone_lets_nobody_guess_above_the_bound(shop: FakeShop) -> None:
     shop.trust(Trust())
     await shop.begin_chain(0)
     paid = [await read(shop, receipt(n, 15_000, 15_000 * n)) for n in range(1, 5)]
@@ -217,18 +209,14 @@ async def test_rows_with_many_gaps_pay_when_the_missing_messages_come(shop: Fake
 
 async def test_owners_test_payment_begins_the_chain_and_makes_no_smsc_home(shop: FakeShop) -> None:
     key = shop.source.sim_key
-    await shop.env.store.write(
-        lambda tx: balances.expect_test_payment(tx, key, 137, shop.clock.now_us() + 10**12)
-    )
+    await shop.env.store.write(lambda tx: balances.expect_test_payment(tx, key, 137, shop.clock.now_us() + 10**12))
     assert await read(shop, receipt(1, 137, 6137)) == [STATES.PAYMENT]
     assert await read(shop, receipt(2, 1000, 7137)) == [STATES.PAYMENT]
     known = await shop.env.store.read(lambda reader: balances.smscs(reader, key))
     assert [(one.smsc, one.source) for one in known] == [(MTN_SMSC, SmscSource.SIM)]
 
 
-async def test_synthesised_part_never_counts_as_home_even_if_a_source_names_the_home_smsc(
-    shop: FakeShop,
-) -> None:
+async def test_synthesised_part_never_counts_as_home_even_if_a_source_names_the_home_smsc(shop: FakeShop) -> None:
     await shop.begin_chain(5000)
     genuine = receipt(1, 1000, 9000)
     # The PDU of a modem, with the home SMSC, through a source of level partial.
@@ -251,13 +239,7 @@ async def test_held_receipt_is_told_after_half_an_hour(shop: FakeShop) -> None:
 async def test_long_names_and_odd_senders_never_become_the_networks_name(shop: FakeShop) -> None:
     await shop.begin_chain(5000)
     genuine = receipt(1, 1000, 6000)
-    for sender in (
-        "MobileMoneyX",
-        "MobileMoney\U0001f600",
-        "\u041cobileMoney",
-        "+233244000000",
-        "",
-    ):
+    for sender in ("MobileMoneyX", "MobileMoney\U0001f600", "\u041cobileMoney", "+233244000000", ""):
         parts = parts_of(genuine, sender)
         taken = await ingest.ingest(shop.env, shop.source, parts)
         assert [state for _, state in taken.concluded] == [STATES.HELD], sender
@@ -287,9 +269,7 @@ async def test_payment_read_by_two_sources_is_one_payment(shop: FakeShop) -> Non
     assert await shop.rows(Review, "reviews") == []
 
 
-async def test_reported_messages_are_history_until_the_owner_opts_in_and_stay_it(
-    shop: FakeShop,
-) -> None:
+async def test_reported_messages_are_history_until_the_owner_opts_in_and_stay_it(shop: FakeShop) -> None:
     await shop.begin_chain(5000)
     shop.source = replace(shop.source, name="app", level=TrustLevel.REPORTED, history=True)
     request: Transaction = await shop.request()

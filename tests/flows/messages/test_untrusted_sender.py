@@ -29,11 +29,8 @@ async def say(shop: FakeShop, number: int, sender: str = STRANGER) -> MessageSta
     """Let a receipt come in that a phone has sent."""
     shop.clock.advance(10)
     sent_at = from_us(shop.clock.now_us()) - timedelta(seconds=1)
-    made = mtn(700, "KOFI ANTWI BADU", 91_000 + number, "food", str(93_214_500_000 + number),
-               sent_at=sent_at)  # fmt: skip
-    taken = await shop.read_pdus(
-        encode_deliver(sender, made.text, made.sent_at, smsc=MTN_SMSC, reference=number % 256)
-    )
+    made = mtn(700, "KOFI ANTWI BADU", 91_000 + number, "food", str(93_214_500_000 + number), sent_at=sent_at)
+    taken = await shop.read_pdus(encode_deliver(sender, made.text, made.sent_at, smsc=MTN_SMSC, reference=number % 256))
     assert taken.faults == ()
     return taken.concluded[0][1]
 

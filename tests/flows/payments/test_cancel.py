@@ -19,9 +19,7 @@ from tests.fakes.shop import OWNER, FakeShop
 ID = "93214500001"
 
 
-async def give_up(
-    shop: FakeShop, reference: str, reason: str | None = None
-) -> cancel_expire.Cancelled:
+async def give_up(shop: FakeShop, reference: str, reason: str | None = None) -> cancel_expire.Cancelled:
     return await cancel_expire.cancel(shop.env, OWNER, reference, reason=reason)
 
 
@@ -35,18 +33,14 @@ async def pay(shop: FakeShop, typed: str | None, telco_id: str = ID, **more: Any
     await shop.read(mtn(2500, "KOFI ANTWI BADU", 90_000, typed or "", telco_id, **more))
 
 
-async def test_an_open_request_is_cancelled_and_the_journal_says_by_whom_and_why(
-    shop: FakeShop,
-) -> None:
+async def test_an_open_request_is_cancelled_and_the_journal_says_by_whom_and_why(shop: FakeShop) -> None:
     request = await shop.request()
     done = await give_up(shop, request.reference, "changed her mind")
     assert (done.transaction.status, done.changed) == ("CANCELLED", True)
     assert done.transaction.cancelled_at is not None
     [event] = await shop.rows(Event, "events", "type = 'transaction.cancelled'")
     assert (event.actor, event.transaction_id, event.data) == ("socket:0", request.id, "{}")
-    assert await shop.values("SELECT transaction_id, reason FROM cancellations") == [
-        (request.id, "changed her mind")
-    ]
+    assert await shop.values("SELECT transaction_id, reason FROM cancellations") == [(request.id, "changed her mind")]
 
 
 async def test_an_expired_request_is_cancelled_too(shop: FakeShop) -> None:
@@ -102,20 +96,14 @@ async def test_money_for_a_cancelled_request_waits_for_a_person(shop: FakeShop) 
     assert await shop.values("SELECT COUNT(*) FROM deliveries") == [0]
 
 
-async def test_money_with_the_id_that_a_cancelled_request_expected_waits_too(
-    shop: FakeShop,
-) -> None:
+async def test_money_with_the_id_that_a_cancelled_request_expected_waits_too(shop: FakeShop) -> None:
     request = await shop.request(expected_telco_transaction_id=ID)
     await give_up(shop, request.reference)
     await pay(shop, "food")
-    assert await shop.values("SELECT reason, transaction_id FROM reviews") == [
-        ("cancelled_request", request.id)
-    ]
+    assert await shop.values("SELECT reason, transaction_id FROM reviews") == [("cancelled_request", request.id)]
 
 
-async def test_an_open_request_for_the_same_id_comes_before_a_cancelled_one(
-    shop: FakeShop,
-) -> None:
+async def test_an_open_request_for_the_same_id_comes_before_a_cancelled_one(shop: FakeShop) -> None:
     first = await shop.request(expected_telco_transaction_id=ID)
     await give_up(shop, first.reference)
     second = await shop.request(expected_telco_transaction_id=ID)
@@ -135,9 +123,7 @@ async def test_a_person_may_vouch_for_a_cancelled_request(shop: FakeShop) -> Non
     assert await shop.values("SELECT state FROM reviews") == ["approved"]
 
 
-async def test_a_code_whose_rest_is_over_is_no_longer_the_cancelled_request(
-    shop: FakeShop,
-) -> None:
+async def test_a_code_whose_rest_is_over_is_no_longer_the_cancelled_request(shop: FakeShop) -> None:
     request = await shop.request()
     await give_up(shop, request.reference)
     shop.clock.advance(31 * 24 * 3600)
@@ -157,9 +143,7 @@ async def test_of_a_payment_and_a_cancellation_that_race_one_wins_whole(shop: Fa
         status = (await shop.transaction(request.reference)).status
         refused = isinstance(results[0], Refusal)
         assert status is (TransactionStatus.SUCCESS if refused else TransactionStatus.CANCELLED)
-        held = await shop.values(
-            f"SELECT COUNT(*) FROM reviews WHERE transaction_id = '{request.id}'"
-        )
+        held = await shop.values(f"SELECT COUNT(*) FROM reviews WHERE transaction_id = '{request.id}'")
         assert held == [0 if refused else 1]
 
 
@@ -170,18 +154,14 @@ async def test_only_overdue_pending_requests_expire(shop: FakeShop) -> None:
     assert await cancel_expire.expire(shop.env) == 1
     assert (await shop.transaction(soon.reference)).status is TransactionStatus.EXPIRED
     assert (await shop.transaction(later.reference)).status is TransactionStatus.PENDING
-    assert await shop.values("SELECT type FROM events WHERE type = 'transaction.expired'") == [
-        "transaction.expired"
-    ]
+    assert await shop.values("SELECT type FROM events WHERE type = 'transaction.expired'") == ["transaction.expired"]
 
 
 @pytest.mark.tampers
 async def test_a_held_request_does_not_expire(shop: FakeShop) -> None:
     request = await shop.request(expires_in_hours=1)
     await shop.env.store.write(
-        lambda tx: tx.run(
-            f"UPDATE transactions SET status = 'MANUAL_REVIEW' WHERE id = '{request.id}'"
-        )
+        lambda tx: tx.run(f"UPDATE transactions SET status = 'MANUAL_REVIEW' WHERE id = '{request.id}'")
     )
     shop.clock.advance(7200)
     assert await cancel_expire.expire(shop.env) == 0

@@ -30,9 +30,7 @@ async def test_codes_of_open_requests_never_meet(shop: FakeShop) -> None:
     assert len({request.svc_code for request in requests}) == 200
 
 
-async def test_a_code_is_given_out_again_only_after_its_rest(
-    shop: FakeShop, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_code_is_given_out_again_only_after_its_rest(shop: FakeShop, monkeypatch: pytest.MonkeyPatch) -> None:
     draws: list[str] = []
     real = svc_code.make_code
 

@@ -27,13 +27,9 @@ async def suggested(api: FakeApi) -> list[tuple[str, list[str]]]:
     """The orders suggested for the open reviews, with why."""
     now = api.shop.clock.now_us()
     found, _total = await api.shop.env.store.read(
-        lambda reader: store_reviews.evidence_page(
-            reader, state="open", mode=Mode.LIVE, limit=10, offset=0, now=now
-        )
+        lambda reader: store_reviews.evidence_page(reader, state="open", mode=Mode.LIVE, limit=10, offset=0, now=now)
     )
-    return [
-        (one.request.reference, list(one.reasons)) for each in found for one in each.suggestions
-    ]
+    return [(one.request.reference, list(one.reasons)) for each in found for one in each.suggestions]
 
 
 async def send(api: FakeApi, order: Transaction, telco_id: str) -> httpx.Response:
@@ -41,9 +37,7 @@ async def send(api: FakeApi, order: Transaction, telco_id: str) -> httpx.Respons
     return await client.post(f"/pay/{order.public_slug}", data={"transaction_id": telco_id})
 
 
-async def test_a_payment_without_a_code_is_suggested_for_the_order_of_whoever_names_it(
-    api: FakeApi,
-) -> None:
+async def test_a_payment_without_a_code_is_suggested_for_the_order_of_whoever_names_it(api: FakeApi) -> None:
     orders = Orders(api.shop)
     order = await orders.make("waiting", customer_name=None)
     telco_id = await orders.pay(order, reference="rice")
@@ -72,9 +66,7 @@ async def test_the_journal_of_the_order_tells_what_was_said(api: FakeApi) -> Non
     await send(api, order, STRANGE)
     lines = (await api.live.get(f"/v1/transactions/{order.reference}/events")).json()["data"]
     assert lines[-1]["actor"] == "customer"
-    assert lines[-1]["text"] == (
-        f"The customer says, on the checkout page, that {STRANGE} paid it."
-    )
+    assert lines[-1]["text"] == (f"The customer says, on the checkout page, that {STRANGE} paid it.")
 
 
 async def test_the_answer_is_the_same_whatever_the_id_is(api: FakeApi) -> None:
@@ -109,15 +101,8 @@ async def test_the_fourth_id_within_an_hour_is_not_taken(api: FakeApi) -> None:
     slug = order.public_slug or ""
     ids = [str(93_219_000_000 + n) for n in range(5)]
     heard = [await claim_payment(api.shop.env, slug, telco_id) for telco_id in ids[:4]]
-    assert heard == [
-        ClaimResult.THANKS,
-        ClaimResult.THANKS,
-        ClaimResult.THANKS,
-        ClaimResult.TOO_MANY,
-    ]
-    assert (
-        await claim_payment(api.shop.env, slug, ids[0]) is ClaimResult.THANKS
-    )  # claimed before: does not count again
+    assert heard == [ClaimResult.THANKS, ClaimResult.THANKS, ClaimResult.THANKS, ClaimResult.TOO_MANY]
+    assert await claim_payment(api.shop.env, slug, ids[0]) is ClaimResult.THANKS  # claimed before: does not count again
     answer = await send(api, order, ids[4])
     assert answer.status_code == 429
     assert "several transaction IDs already" in answer.text
@@ -137,9 +122,7 @@ async def test_one_address_cannot_try_many_orders(api: FakeApi) -> None:
     assert (await send(api, order, STRANGE)).status_code == 303
 
 
-@pytest.mark.parametrize(
-    "text", ["", "hello", "12", "9" * 30, "'; DROP TABLE payments; --", "\x00"]
-)
+@pytest.mark.parametrize("text", ["", "hello", "12", "9" * 30, "'; DROP TABLE payments; --", "\x00"])
 async def test_what_is_no_transaction_id_is_asked_for_again(api: FakeApi, text: str) -> None:
     order = await Orders(api.shop).make("waiting")
     answer = await send(api, order, text)

@@ -39,9 +39,7 @@ def payer(of: dict[str, Any]) -> tuple[list[Any], list[Any]]:
     return list(of["payer"].values()), list(of["payer_source"].values())
 
 
-async def test_every_event_of_a_paid_transaction_says_where_its_number_comes_from(
-    shop: FakeShop,
-) -> None:
+async def test_every_event_of_a_paid_transaction_says_where_its_number_comes_from(shop: FakeShop) -> None:
     await shop.begin_chain()
     await add_endpoint(shop, "e1", events=ALL)
     request = await shop.request(customer_name="Kofi")
@@ -63,9 +61,7 @@ async def test_every_event_of_a_paid_transaction_says_where_its_number_comes_fro
     assert {"payer", "payer_source"} <= set((await data(shop, EventKind.UPDATED))["changed"])
 
 
-async def test_a_matched_payment_is_forwarded_with_the_requests_number_marked_as_such(
-    shop: FakeShop,
-) -> None:
+async def test_a_matched_payment_is_forwarded_with_the_requests_number_marked_as_such(shop: FakeShop) -> None:
     await add_endpoint(shop, "e1")
     request = await shop.request(customer_name="Kofi")
     await shop.read(mtn(2500, NAME, shop.wallet(2500), request.svc_code or "", ID))
@@ -105,14 +101,10 @@ async def test_rules_see_the_receipts_number_and_not_the_requests(
 
 
 async def test_rules_see_the_requests_number_where_the_receipt_has_none(shop: FakeShop) -> None:
-    await add_rule(
-        shop, {"payer.phone_number": ASKED, "payer_source.phone_number": {"$in": ["request"]}}
-    )
+    await add_rule(shop, {"payer.phone_number": ASKED, "payer_source.phone_number": {"$in": ["request"]}})
     request = await shop.request()
     await shop.read(mtn(2500, NAME, shop.wallet(2500), request.svc_code or "", ID))
-    assert await shop.values(
-        "SELECT (SELECT id FROM endpoints WHERE seq = endpoint_seq) FROM deliveries"
-    ) == ["e1"]
+    assert await shop.values("SELECT (SELECT id FROM endpoints WHERE seq = endpoint_seq) FROM deliveries") == ["e1"]
 
 
 async def add_rule(shop: FakeShop, filter_: dict[str, Any]) -> None:

@@ -118,10 +118,7 @@ class Day:
         assert wrong or not doubted
         assert doubted or not (wrong and env.times().confirmed)
         assert env.times().lower_bound_us <= self.right_us + AGREES_US or doubted
-        ended = [
-            await flow(env)
-            for flow in (cancel_expire.expire, cancel_expire.drop_suggestions, texts.expire)
-        ]
+        ended = [await flow(env) for flow in (cancel_expire.expire, cancel_expire.drop_suggestions, texts.expire)]
         pruned = (await erasure.prune(env)).counts
         if doubted:
             assert (ended, pruned) == ([0, 0, 0], {})
@@ -170,16 +167,12 @@ def test_a_clock_that_jumps_ends_nothing_and_leaves_no_trace(steps: list[tuple[s
 @pytest.mark.slow
 @settings(max_examples=share(30, 5))
 @given(st.lists(STEPS, min_size=5, max_size=12))
-def test_a_clock_that_jumps_often_ends_nothing_and_leaves_no_trace(
-    steps: list[tuple[str, int]],
-) -> None:
+def test_a_clock_that_jumps_often_ends_nothing_and_leaves_no_trace(steps: list[tuple[str, int]]) -> None:
     asyncio.run(live(steps))
 
 
 def test_an_order_made_by_the_second_of_two_wrong_clocks_ends_when_it_should() -> None:
-    asyncio.run(
-        live([("jump", -40), ("order", 24), ("jump", -400), ("order", 24), ("right", 0), ("sleep", 23 * HOUR)])
-    )  # fmt: skip
+    asyncio.run(live([("jump", -40), ("order", 24), ("jump", -400), ("order", 24), ("right", 0), ("sleep", 23 * HOUR)]))
 
 
 @pytest.mark.parametrize("jump", JUMPS)

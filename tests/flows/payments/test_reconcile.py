@@ -21,9 +21,7 @@ from tests.fakes.shop import OWNER, FakeShop
 ID = "93214500001"
 
 
-async def pay(
-    shop: FakeShop, reference: str = "food", amount: int = 2500, telco_id: str = ID
-) -> None:
+async def pay(shop: FakeShop, reference: str = "food", amount: int = 2500, telco_id: str = ID) -> None:
     await shop.read(mtn(amount, "KOFI ANTWI BADU", shop.wallet(amount), reference, telco_id))
 
 
@@ -101,9 +99,9 @@ async def test_the_holder_of_a_reconciled_payment_is_merged(shop: FakeShop) -> N
     await pay(shop)
     (holder,) = await shop.values("SELECT id FROM transactions WHERE origin = 'open'")
     await shop.reconcile(request.reference, ID)
-    assert await shop.values(
-        "SELECT payment_seq, merged_into FROM transactions WHERE origin = 'open'"
-    ) == [(None, request.id)]
+    assert await shop.values("SELECT payment_seq, merged_into FROM transactions WHERE origin = 'open'") == [
+        (None, request.id)
+    ]
     assert (await shop.transaction(request.reference)).supersedes == holder
 
 
@@ -118,14 +116,7 @@ async def test_a_person_may_vouch_for_an_expired_order(shop: FakeShop, hours: in
     request = await shop.request(2500)
     shop.clock.advance(hours * 3600)
     await shop.read(
-        mtn(
-            2500,
-            "KOFI ANTWI BADU",
-            shop.wallet(2500),
-            "food",
-            ID,
-            sent_at=STARTED + timedelta(hours=hours),
-        )
+        mtn(2500, "KOFI ANTWI BADU", shop.wallet(2500), "food", ID, sent_at=STARTED + timedelta(hours=hours))
     )
     await shop.reconcile(request.reference, ID)
     paid = await shop.transaction(request.reference)
@@ -145,9 +136,7 @@ async def test_a_payment_held_for_another_order_is_released_to_this_one(shop: Fa
 async def test_a_payment_that_held_the_order_becomes_an_extra_one(shop: FakeShop) -> None:
     held = await shop.request(expected_payer_phone="+233241234567")
     await pay(shop, reference=held.svc_code or "")
-    await shop.read(
-        mtn(2500, "KOFI ANTWI BADU", shop.wallet(2500), "x", "93214500009", concatenation=4)
-    )
+    await shop.read(mtn(2500, "KOFI ANTWI BADU", shop.wallet(2500), "x", "93214500009", concatenation=4))
     await shop.reconcile(held.reference, "93214500009")
     assert await shop.values("SELECT reason, state FROM reviews") == [("extra_payment", "open")]
 
@@ -208,24 +197,16 @@ async def test_a_reversed_payment_matches_nothing(shop: FakeShop) -> None:
     await pay(shop)
     await shop.env.store.write(lambda tx: tx.run("UPDATE payments SET reversed_at = 1"))
     refused = await refusal(shop, request.reference, ID)
-    assert (refused.code, refused.extras) == (
-        ErrorCode.NO_MATCHING_TRANSACTION,
-        {"reason": "reversed"},
-    )
+    assert (refused.code, refused.extras) == (ErrorCode.NO_MATCHING_TRANSACTION, {"reason": "reversed"})
 
 
 async def race(shop: FakeShop, callers: int, number: int) -> None:
     """Let concurrent callers use one network ID, each for a different transaction."""
     telco_id = f"9400000{number:04d}"
     requests = [await shop.request() for _caller in range(callers)]
-    await shop.read(
-        mtn(
-            2500, "KOFI ANTWI BADU", shop.wallet(2500), "food", telco_id, concatenation=number % 256
-        )
-    )
+    await shop.read(mtn(2500, "KOFI ANTWI BADU", shop.wallet(2500), "food", telco_id, concatenation=number % 256))
     results = await asyncio.gather(
-        *(shop.reconcile(request.reference, telco_id) for request in requests),
-        return_exceptions=True,
+        *(shop.reconcile(request.reference, telco_id) for request in requests), return_exceptions=True
     )
     won = [result for result in results if not isinstance(result, BaseException)]
     assert len(won) == 1
@@ -234,9 +215,7 @@ async def race(shop: FakeShop, callers: int, number: int) -> None:
         for result in results
         if isinstance(result, BaseException)
     )
-    verified = [
-        request for request in requests if (await shop.transaction(request.reference)).payment_id
-    ]
+    verified = [request for request in requests if (await shop.transaction(request.reference)).payment_id]
     assert len(verified) == 1
 
 
@@ -251,18 +230,10 @@ async def test_of_eight_callers_racing_for_one_order_exactly_one_wins(shop: Fake
         ids = [f"9500{number:03d}{caller:04d}" for caller in range(8)]
         for index, telco_id in enumerate(ids):
             await shop.read(
-                mtn(
-                    2500,
-                    "KOFI ANTWI BADU",
-                    shop.wallet(2500),
-                    "food",
-                    telco_id,
-                    concatenation=number * 8 + index,
-                )
+                mtn(2500, "KOFI ANTWI BADU", shop.wallet(2500), "food", telco_id, concatenation=number * 8 + index)
             )
         results = await asyncio.gather(
-            *(shop.reconcile(request.reference, telco_id) for telco_id in ids),
-            return_exceptions=True,
+            *(shop.reconcile(request.reference, telco_id) for telco_id in ids), return_exceptions=True
         )
         codes = [result.code for result in results if isinstance(result, Refusal)]
         assert codes == [ErrorCode.ALREADY_VERIFIED] * 7
@@ -273,9 +244,7 @@ CASHIER = replace(OWNER, kind=CallerKind.BROWSER, role=Role.CASHIER)
 MANAGER = replace(CASHIER, role=Role.MANAGER)
 
 
-async def reconcile_as(
-    shop: FakeShop, caller: Caller, reference: str, *, confirmed: bool = False
-) -> str:
+async def reconcile_as(shop: FakeShop, caller: Caller, reference: str, *, confirmed: bool = False) -> str:
     """Reconcile as this caller; return the outcome in one word."""
     request = ReconcileRequest(ID, confirmed=confirmed)
     try:
@@ -320,29 +289,19 @@ async def test_history_is_reconciled_only_by_a_person_with_the_password(
     asked = ReconcileRequest(ID)
     needs = await reconcile.needs_password(with_history.env, caller, reference, asked, None)
     asks = caller is not KEY and outcome != "SUCCESS"
-    assert (None if needs is None else needs[0]) == (
-        reconcile.UnprovedSource.HISTORY if asks else None
-    )
+    assert (None if needs is None else needs[0]) == (reconcile.UnprovedSource.HISTORY if asks else None)
 
 
-async def test_history_that_the_chain_believes_still_needs_the_password(
-    with_history: FakeShop,
-) -> None:
+async def test_history_that_the_chain_believes_still_needs_the_password(with_history: FakeShop) -> None:
     request = await with_history.request(500_000)
     before = STARTED - timedelta(minutes=25)
-    await with_history.read(
-        mtn(9_409_999, "KOFI ANTWI BADU", 9_499_999, "x", "93214500000", sent_at=before)
-    )
+    await with_history.read(mtn(9_409_999, "KOFI ANTWI BADU", 9_499_999, "x", "93214500000", sent_at=before))
     assert await reconcile_as(with_history, KEY, request.reference) == "SESSION_REQUIRED"
 
 
-async def test_history_of_another_network_never_stands_in_the_way_of_a_live_payment(
-    with_history: FakeShop,
-) -> None:
+async def test_history_of_another_network_never_stands_in_the_way_of_a_live_payment(with_history: FakeShop) -> None:
     request = await with_history.request(500_000)
-    await with_history.env.store.write(
-        lambda tx: tx.run("UPDATE payments SET provider = 'momo_telecel'")
-    )
+    await with_history.env.store.write(lambda tx: tx.run("UPDATE payments SET provider = 'momo_telecel'"))
     now = mtn(500_000, "ESI", 590_000, "food", ID)
     await with_history.read(now)
     await with_history.env.store.write(

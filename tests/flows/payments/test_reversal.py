@@ -15,15 +15,7 @@ from daemon.modem.codec.pdu_encode import encode_deliver
 from daemon.store.journal import Notice
 from daemon.wire import ErrorCode, MessageState, Mode, TransactionStatus
 from tests.fakes.answers import decided
-from tests.fakes.receipts import (
-    MTN_SENDER,
-    MTN_SMSC,
-    STARTED,
-    TELECEL_SENDER,
-    TELECEL_SMSC,
-    mtn,
-    telecel,
-)
+from tests.fakes.receipts import MTN_SENDER, MTN_SMSC, STARTED, TELECEL_SENDER, TELECEL_SMSC, mtn, telecel
 from tests.fakes.shop import OWNER, TELECEL_IMSI, FakeShop
 
 NAME = "KOFI ANTWI BADU"
@@ -37,9 +29,7 @@ async def shop(shop: FakeShop) -> FakeShop:
     return shop
 
 
-async def pay(
-    shop: FakeShop, typed: str, telco_id: str = ID, balance_minor: int = 90_000
-) -> list[MessageState]:
+async def pay(shop: FakeShop, typed: str, telco_id: str = ID, balance_minor: int = 90_000) -> list[MessageState]:
     number = int(telco_id) % 256
     taken = await shop.read(mtn(2500, NAME, balance_minor, typed, telco_id, concatenation=number))
     return [state for _id, state in taken.concluded]
@@ -57,9 +47,7 @@ async def announce(
     text = f"Transaction {telco_id} of GHS {amount} from {NAME} has been reversed."
     if balance_minor is not None:
         text += f" Current Balance: GHS {balance_minor // 100}.{balance_minor % 100:02d}."
-    taken = await shop.read_pdus(
-        encode_deliver(sender, text, STARTED, smsc=MTN_SMSC, reference=200)
-    )
+    taken = await shop.read_pdus(encode_deliver(sender, text, STARTED, smsc=MTN_SMSC, reference=200))
     assert taken.faults == ()
     return [state for _id, state in taken.concluded]
 
@@ -97,9 +85,7 @@ async def holder(shop: FakeShop) -> Transaction:
     return found
 
 
-async def test_a_paid_order_keeps_its_status_and_says_that_its_money_is_gone(
-    shop: FakeShop,
-) -> None:
+async def test_a_paid_order_keeps_its_status_and_says_that_its_money_is_gone(shop: FakeShop) -> None:
     await listen(shop, "transaction.forwarded", "transaction.reversed")
     await listen(shop, "transaction.forwarded")
     request = await shop.request(2500)
@@ -136,9 +122,7 @@ async def test_the_same_reversal_again_says_nothing_new(shop: FakeShop) -> None:
     await pay(shop, "food")
     await take_back(shop)
     first = (await holder(shop)).reversed_at
-    await shop.read_pdus(
-        encode_deliver(MTN_SENDER, f"Transaction {ID} has been reversed.", STARTED, smsc=MTN_SMSC)
-    )
+    await shop.read_pdus(encode_deliver(MTN_SENDER, f"Transaction {ID} has been reversed.", STARTED, smsc=MTN_SMSC))
     [again] = await shop.rows(Review, "reviews", "state = 'open'")
     await review.approve(shop.env, OWNER, again.id, review.Approval(confirmed=True))
     assert (await holder(shop)).reversed_at == first
@@ -153,10 +137,7 @@ async def test_a_payment_without_an_order_can_no_longer_be_reconciled(shop: Fake
     assert (await holder(shop)).reversed_at is not None
     with pytest.raises(Refusal) as refused:
         await shop.reconcile(request.reference, ID)
-    assert (refused.value.code, refused.value.extras) == (
-        ErrorCode.NO_MATCHING_TRANSACTION,
-        {"reason": "reversed"},
-    )
+    assert (refused.value.code, refused.value.extras) == (ErrorCode.NO_MATCHING_TRANSACTION, {"reason": "reversed"})
 
 
 async def test_a_payment_in_review_can_no_longer_be_approved(shop: FakeShop) -> None:
@@ -201,9 +182,7 @@ async def test_a_held_receipt_that_was_taken_back_cannot_be_approved(shop: FakeS
 
 
 @pytest.mark.parametrize("sender", ["+233244000811", "MobileMony", "T-CASH"])
-async def test_a_reversal_from_any_other_sender_takes_nothing_back(
-    shop: FakeShop, sender: str
-) -> None:
+async def test_a_reversal_from_any_other_sender_takes_nothing_back(shop: FakeShop, sender: str) -> None:
     await pay(shop, "food")
     assert await announce(shop, sender=sender) == [MessageState.NOT_PAYMENT]
     assert (await holder(shop)).reversed_at is None
@@ -218,12 +197,8 @@ async def telecel_shop(tmp_path: Path) -> AsyncIterator[FakeShop]:
     made.close()
 
 
-async def pay_telecel(
-    shop: FakeShop, number: int, balance_minor: int, amount_minor: int = 2500
-) -> None:
-    await shop.read(
-        telecel(amount_minor, NAME, balance_minor, "food", f"{number:016d}", concatenation=number)
-    )
+async def pay_telecel(shop: FakeShop, number: int, balance_minor: int, amount_minor: int = 2500) -> None:
+    await shop.read(telecel(amount_minor, NAME, balance_minor, "food", f"{number:016d}", concatenation=number))
 
 
 async def take_back_telecel(
@@ -238,9 +213,7 @@ async def take_back_telecel(
     return [state for _id, state in (await shop.read_pdus(pdus)).concluded]
 
 
-async def test_a_reversal_whose_balance_fits_nothing_waits_for_a_person(
-    telecel_shop: FakeShop,
-) -> None:
+async def test_a_reversal_whose_balance_fits_nothing_waits_for_a_person(telecel_shop: FakeShop) -> None:
     shop = telecel_shop
     await pay_telecel(shop, 1, 90_000)
     assert await take_back_telecel(shop, 2, 11_100) == [MessageState.HELD]
@@ -255,9 +228,7 @@ async def test_a_reversal_whose_balance_fits_nothing_waits_for_a_person(
     assert decided(answer)["transaction"]["reversed_at"] is not None
     # It reverses a payment and makes none.
     assert len(await shop.payments()) == 1
-    assert await shop.values("SELECT state FROM messages WHERE kind = 'reversal'") == [
-        "not_payment"
-    ]
+    assert await shop.values("SELECT state FROM messages WHERE kind = 'reversal'") == ["not_payment"]
 
 
 async def test_a_reversal_is_believed_when_the_message_missing_before_it_comes_and_not_when_one_goes_on(
@@ -276,12 +247,8 @@ async def test_a_reversal_is_believed_when_the_message_missing_before_it_comes_a
     assert (await shop.payments())[0].reversed_at is not None
 
 
-async def test_a_reversal_of_mtn_waits_for_a_person_and_receivers_are_told_that_it_does(
-    shop: FakeShop,
-) -> None:
-    await listen(
-        shop, "transaction.forwarded", "transaction.reversed", "transaction.review_required"
-    )
+async def test_a_reversal_of_mtn_waits_for_a_person_and_receivers_are_told_that_it_does(shop: FakeShop) -> None:
+    await listen(shop, "transaction.forwarded", "transaction.reversed", "transaction.review_required")
     request = await shop.request(2500)
     await pay(shop, request.svc_code or "")
     assert await announce(shop) == [MessageState.HELD]
@@ -304,15 +271,10 @@ async def test_a_reversal_without_a_balance_waits_for_a_person_even_if_a_message
     await pay(shop, "food", "93214500002")  # from GHS 875.00 again, so GHS 25.00 have left
     assert (await shop.payments())[0].reversed_at is None
     [row] = await shop.rows(Review, "reviews", "state = 'open'")
-    assert set(json.loads(row.details)["doubts"]) == {
-        "wording_unverified",
-        "reversal_without_balance",
-    }
+    assert set(json.loads(row.details)["doubts"]) == {"wording_unverified", "reversal_without_balance"}
 
 
-async def test_a_reversal_of_another_amount_than_its_payment_takes_nothing_back(
-    telecel_shop: FakeShop,
-) -> None:
+async def test_a_reversal_of_another_amount_than_its_payment_takes_nothing_back(telecel_shop: FakeShop) -> None:
     shop = telecel_shop
     await pay_telecel(shop, 1, 90_000)
     assert await take_back_telecel(shop, 2, 89_999, "0.01") == [MessageState.HELD]
@@ -321,9 +283,7 @@ async def test_a_reversal_of_another_amount_than_its_payment_takes_nothing_back(
     assert json.loads(row.details)["doubts"] == ["reversal_amount"]
 
 
-async def test_a_reversal_of_another_amount_reverses_no_payment_that_comes_later(
-    telecel_shop: FakeShop,
-) -> None:
+async def test_a_reversal_of_another_amount_reverses_no_payment_that_comes_later(telecel_shop: FakeShop) -> None:
     shop = telecel_shop
     assert await take_back_telecel(shop, 2, 87_499, "0.01") == [MessageState.NOT_PAYMENT]
     await pay_telecel(shop, 1, 89_999)

@@ -16,23 +16,11 @@ from daemon.store.payments import reviews
 from daemon.wire import ErrorCode, Mode, ReviewReason, TransactionStatus
 from tests.fakes.outbox import add_endpoint
 from tests.fakes.receipts import STARTED
-from tests.fakes.reviews import (
-    ID,
-    PAYER,
-    approve,
-    endpoint,
-    forge,
-    only,
-    pay,
-    refusal,
-    reject,
-)
+from tests.fakes.reviews import ID, PAYER, approve, endpoint, forge, only, pay, refusal, reject
 from tests.fakes.shop import OWNER, FakeShop
 
 
-async def test_the_rest_of_an_order_paid_in_part_is_said_to_be_a_sale_of_its_own(
-    shop: FakeShop,
-) -> None:
+async def test_the_rest_of_an_order_paid_in_part_is_said_to_be_a_sale_of_its_own(shop: FakeShop) -> None:
     request = await shop.request(5000)
     await pay(shop, request.svc_code)
     await pay(shop, request.svc_code, "93214500002", concatenation=1)
@@ -75,11 +63,7 @@ async def test_without_a_reference_the_held_order_is_paid(shop: FakeShop) -> Non
     await pay(shop, request.svc_code)
     answer = await approve(shop, notes="she showed her phone")
     data, transaction = answer["data"], answer["transaction"]
-    assert (data["state"], data["decided_by"], data["notes"]) == (
-        "approved",
-        "socket:0",
-        "she showed her phone",
-    )
+    assert (data["state"], data["decided_by"], data["notes"]) == ("approved", "socket:0", "she showed her phone")
     assert data["decided_at"] is not None
     assert (transaction["reference"], transaction["status"], transaction["matched_by"]) == (
         request.reference,
@@ -95,9 +79,7 @@ async def test_without_a_reference_the_held_order_is_paid(shop: FakeShop) -> Non
     ]
 
 
-async def test_the_journal_names_the_person_and_the_review_which_has_the_notes(
-    shop: FakeShop,
-) -> None:
+async def test_the_journal_names_the_person_and_the_review_which_has_the_notes(shop: FakeShop) -> None:
     request = await shop.request(2500, expected_payer_phone=PAYER)
     await pay(shop, request.svc_code)
     waiting = await only(shop)
@@ -108,33 +90,24 @@ async def test_the_journal_names_the_person_and_the_review_which_has_the_notes(
         request.id,
         {"review_id": waiting.id, "reason": "payer_unknown"},
     )
-    shown, _ = await shop.env.store.read(
-        lambda reader: journal.of_transaction(reader, request.id, limit=9, offset=0)
-    )
+    shown, _ = await shop.env.store.read(lambda reader: journal.of_transaction(reader, request.id, limit=9, offset=0))
     [told] = [json.loads(one.data) for one in shown if one.type == "review.approved"]
     assert told == {"review_id": waiting.id, "reason": "payer_unknown", "notes": "seen"}
 
 
-async def test_with_a_reference_that_order_is_paid_and_the_held_one_waits_again(
-    shop: FakeShop,
-) -> None:
+async def test_with_a_reference_that_order_is_paid_and_the_held_one_waits_again(shop: FakeShop) -> None:
     held = await shop.request(2500, expected_payer_phone=PAYER)
     other = await shop.request(3000)
     await pay(shop, held.svc_code)
     answer = await approve(shop, reference=other.reference)
-    assert (answer["transaction"]["reference"], answer["transaction"]["status"]) == (
-        other.reference,
-        "PARTIAL",
-    )
+    assert (answer["transaction"]["reference"], answer["transaction"]["status"]) == (other.reference, "PARTIAL")
     assert (answer["data"]["state"], answer["data"]["request"]["status"]) == ("approved", "PENDING")
     assert (await shop.transaction(held.reference)).held_payment_id is None
 
 
 async def test_the_webhooks_of_an_approved_payment_are_owed(shop: FakeShop) -> None:
     await endpoint(shop)
-    request = await shop.request(
-        2500, expected_payer_phone=PAYER, webhook_url="https://own.example/hook"
-    )
+    request = await shop.request(2500, expected_payer_phone=PAYER, webhook_url="https://own.example/hook")
     await pay(shop, request.svc_code)
     assert await shop.values("SELECT COUNT(*) FROM deliveries") == [0]
     await approve(shop)
@@ -152,10 +125,7 @@ async def test_an_extra_payment_is_kept_as_a_sale_of_its_own_and_forwarded(shop:
     await pay(shop, request.svc_code, "93214500002", concatenation=1)
     answer = await approve(shop)
     assert (answer["data"]["reason"], answer["transaction"]["origin"]) == ("extra_payment", "open")
-    assert (answer["transaction"]["matched_by"], answer["transaction"]["rejected"]) == (
-        "review",
-        False,
-    )
+    assert (answer["transaction"]["matched_by"], answer["transaction"]["rejected"]) == ("review", False)
     assert (await shop.transaction(request.reference)).status is TransactionStatus.SUCCESS
     assert await shop.values("SELECT COUNT(*) FROM deliveries WHERE event LIKE '%forwarded'") == [2]
     assert [payment.standing for payment in await shop.payments()] == ["used", "open"]
@@ -166,24 +136,16 @@ async def test_a_late_payment_pays_the_order_that_it_is_about(shop: FakeShop) ->
     shop.clock.advance(100 * 3600)
     await pay(shop, request.svc_code, sent_at=STARTED + timedelta(hours=100))
     answer = await approve(shop)
-    assert (answer["data"]["reason"], answer["transaction"]["reference"]) == (
-        "late",
-        request.reference,
-    )
+    assert (answer["data"]["reason"], answer["transaction"]["reference"]) == ("late", request.reference)
     assert (answer["transaction"]["status"], answer["transaction"]["late"]) == ("SUCCESS", True)
 
 
 async def test_money_for_a_cancelled_order_pays_it_after_all(shop: FakeShop) -> None:
     request = await shop.request(2500)
-    await shop.env.store.write(
-        lambda tx: tx.run("UPDATE transactions SET status = 'CANCELLED', cancelled_at = 1")
-    )
+    await shop.env.store.write(lambda tx: tx.run("UPDATE transactions SET status = 'CANCELLED', cancelled_at = 1"))
     await pay(shop, request.svc_code)
     answer = await approve(shop)
-    assert (answer["data"]["reason"], answer["transaction"]["status"]) == (
-        "cancelled_request",
-        "SUCCESS",
-    )
+    assert (answer["data"]["reason"], answer["transaction"]["status"]) == ("cancelled_request", "SUCCESS")
     assert answer["transaction"]["cancelled_at"] is not None
 
 
@@ -200,34 +162,24 @@ async def test_a_payment_that_holds_the_order_becomes_an_extra_one(shop: FakeSho
     held = await shop.request(2500, expected_payer_phone=PAYER)
     await pay(shop, held.svc_code)
     first = await only(shop)
-    await pay(
-        shop, f"{held.svc_code} {(await shop.request()).svc_code}", "93214500002", concatenation=1
-    )
+    await pay(shop, f"{held.svc_code} {(await shop.request()).svc_code}", "93214500002", concatenation=1)
     [second] = await shop.rows(Review, "reviews", "reason = 'ambiguous_code'")
     await approve(shop, second.id, reference=held.reference)
     [now] = await shop.rows(Review, "reviews", f"id = '{first.id}'")
     assert (now.state, now.reason) == ("open", "extra_payment")
 
 
-async def test_a_rejected_payment_is_kept_not_forwarded_and_its_order_waits_again(
-    shop: FakeShop,
-) -> None:
+async def test_a_rejected_payment_is_kept_not_forwarded_and_its_order_waits_again(shop: FakeShop) -> None:
     await endpoint(shop)
     request = await shop.request(2500, expected_payer_phone=PAYER)
     await pay(shop, request.svc_code)
     answer = await reject(shop)
     transaction = answer["transaction"]
-    assert (transaction["origin"], transaction["rejected"], transaction["matched_by"]) == (
-        "open",
-        True,
-        "none",
-    )
+    assert (transaction["origin"], transaction["rejected"], transaction["matched_by"]) == ("open", True, "none")
     assert (answer["data"]["state"], answer["data"]["notes"]) == ("rejected", "not ours")
     assert answer["data"]["request"]["status"] == "PENDING"
     assert await shop.values("SELECT COUNT(*) FROM deliveries") == [0]
-    assert [
-        event.type for event in await shop.rows(Event, "events", f"transaction_seq = {request.seq}")
-    ] == [
+    assert [event.type for event in await shop.rows(Event, "events", f"transaction_seq = {request.seq}")] == [
         "transaction.created",
         "sms.queued",
         "review.opened",
@@ -236,9 +188,7 @@ async def test_a_rejected_payment_is_kept_not_forwarded_and_its_order_waits_agai
     ]
 
 
-@pytest.mark.parametrize(
-    ("hours", "status", "told"), [(25, "EXPIRED", ["transaction.expired"]), (1, "PENDING", [])]
-)
+@pytest.mark.parametrize(("hours", "status", "told"), [(25, "EXPIRED", ["transaction.expired"]), (1, "PENDING", [])])
 async def test_the_held_order_shows_as_expired_and_the_sweep_tells_of_it_when_its_time_has_passed(
     shop: FakeShop, hours: int, status: str, told: list[str]
 ) -> None:
@@ -303,10 +253,7 @@ async def test_a_reversed_payment_cannot_be_approved_but_can_be_rejected(shop: F
     await pay(shop, request.svc_code)
     await shop.env.store.write(lambda tx: tx.run("UPDATE payments SET reversed_at = 1000000"))
     refused = await refusal(shop)
-    assert (refused.code, refused.extras) == (
-        ErrorCode.PAYMENT_REVERSED,
-        {"reversed_at": "1970-01-01T00:00:01.000Z"},
-    )
+    assert (refused.code, refused.extras) == (ErrorCode.PAYMENT_REVERSED, {"reversed_at": "1970-01-01T00:00:01.000Z"})
     assert (await reject(shop))["transaction"]["reversed_at"] == "1970-01-01T00:00:01.000Z"
 
 
@@ -318,14 +265,9 @@ async def test_the_refusals_of_reconcile(shop: FakeShop) -> None:
     paid = await shop.request(2500)
     await pay(shop, paid.svc_code, "93214500002", concatenation=1)
     refused = await refusal(shop, reference=paid.reference)
-    assert (refused.code, refused.extras["verified_by_transaction_id"]) == (
-        ErrorCode.ALREADY_VERIFIED,
-        "93214500002",
-    )
+    assert (refused.code, refused.extras["verified_by_transaction_id"]) == (ErrorCode.ALREADY_VERIFIED, "93214500002")
     await shop.env.store.write(
-        lambda tx: tx.run(
-            "UPDATE transactions SET currency = 'XOF' WHERE id = :id", {"id": held.id}
-        )
+        lambda tx: tx.run("UPDATE transactions SET currency = 'XOF' WHERE id = :id", {"id": held.id})
     )
     assert (await refusal(shop)).code is ErrorCode.NO_MATCHING_TRANSACTION
     assert (await only(shop)).state == "open"
@@ -343,10 +285,7 @@ async def test_of_eight_people_who_decide_at_once_one_does(shop: FakeShop) -> No
         )
         refused = [result for result in results if isinstance(result, BaseException)]
         assert len(refused) == 7
-        assert all(
-            isinstance(one, Refusal) and one.code is ErrorCode.REVIEW_ALREADY_DECIDED
-            for one in refused
-        )
+        assert all(isinstance(one, Refusal) and one.code is ErrorCode.REVIEW_ALREADY_DECIDED for one in refused)
 
 
 async def test_only_what_may_be_forged_asks_for_the_password(shop: FakeShop) -> None:

@@ -62,9 +62,7 @@ async def test_a_mistyped_code_is_suggested_and_pays_nothing_by_itself(shop: Fak
     assert await references(shop) == [request.reference]
     assert (await shop.transaction(request.reference)).status is TransactionStatus.PENDING
     assert json.loads(waiting.details) == {
-        "suggested": [
-            {"reference": request.reference, "reasons": ["code_wrong_character", "amount"]}
-        ]
+        "suggested": [{"reference": request.reference, "reasons": ["code_wrong_character", "amount"]}]
     }
 
 
@@ -85,9 +83,7 @@ async def test_a_payment_of_less_than_a_tenth_of_its_code_is_suggested_and_not_b
     assert (await shop.transaction(request.reference)).status is TransactionStatus.PARTIAL
 
 
-async def test_a_code_with_a_hundredth_leaves_its_order_open_for_the_customer(
-    shop: FakeShop,
-) -> None:
+async def test_a_code_with_a_hundredth_leaves_its_order_open_for_the_customer(shop: FakeShop) -> None:
     request = await shop.request(30_000)
     await pay(shop, request.svc_code or "")
     await shop.read(mtn(30_000, "ESI", 122_500, request.svc_code or "", SECOND))
@@ -132,18 +128,14 @@ async def test_the_customers_number_and_the_amount_are_enough_to_ask(tmp_path: A
     shop = await FakeShop.make(tmp_path, imsi=TELECEL_IMSI)
     request = await shop.request(2500)
     await shop.request(2400)
-    await shop.read(
-        telecel(2500, "A B", 90_000, "food", "0000014673911819", payer_phone="233241234567")
-    )
+    await shop.read(telecel(2500, "A B", 90_000, "food", "0000014673911819", payer_phone="233241234567"))
     assert await references(shop) == [request.reference]
     [found] = await shown(shop)
     assert found.reasons == ("payer_and_amount",)
     shop.close()
 
 
-async def test_taking_the_suggestion_pays_the_order_and_the_journal_says_why(
-    shop: FakeShop,
-) -> None:
+async def test_taking_the_suggestion_pays_the_order_and_the_journal_says_why(shop: FakeShop) -> None:
     await endpoint(shop)
     request = await shop.request(2500)
     await pay(shop, mistyped(request.svc_code))
@@ -186,9 +178,7 @@ async def test_rejecting_it_marks_the_sale_and_reconcile_can_still_use_it(shop: 
     assert (await shop.reconcile(request.reference, ID)).reconciliation_id
 
 
-async def test_an_order_that_was_paid_meanwhile_is_suggested_no_more_and_refused(
-    shop: FakeShop,
-) -> None:
+async def test_an_order_that_was_paid_meanwhile_is_suggested_no_more_and_refused(shop: FakeShop) -> None:
     request = await shop.request(2500)
     await pay(shop, mistyped(request.svc_code))
     await pay(shop, request.svc_code or "", SECOND, concatenation=1)
@@ -211,10 +201,7 @@ async def test_of_many_who_take_different_suggestions_at_once_one_does(shop: Fak
     await pay(shop, "food")
     waiting = await only(shop)
     answers = await asyncio.gather(
-        *(
-            review.approve(shop.env, OWNER, waiting.id, review.Approval(one.reference))
-            for one in requests * 3
-        ),
+        *(review.approve(shop.env, OWNER, waiting.id, review.Approval(one.reference)) for one in requests * 3),
         return_exceptions=True,
     )
     codes = [one.code for one in answers if isinstance(one, Refusal)]
@@ -223,9 +210,7 @@ async def test_of_many_who_take_different_suggestions_at_once_one_does(shop: Fak
     assert await shop.values("SELECT COUNT(*) FROM reconciliations") == [1]
 
 
-async def test_an_order_made_after_the_money_is_suggested_when_it_is_looked_at(
-    shop: FakeShop,
-) -> None:
+async def test_an_order_made_after_the_money_is_suggested_when_it_is_looked_at(shop: FakeShop) -> None:
     first = await shop.request(2500, customer_name="Yaw Owusu")
     await pay(shop, "food")
     shop.clock.advance(60)
@@ -252,9 +237,7 @@ async def test_a_lately_expired_order_is_suggested_and_an_old_one_is_not(shop: F
     assert await shop.values("SELECT COUNT(*) FROM reviews") == [1]
 
 
-async def test_a_forged_receipt_with_a_mistyped_code_is_still_only_a_forgery(
-    shop: FakeShop,
-) -> None:
+async def test_a_forged_receipt_with_a_mistyped_code_is_still_only_a_forgery(shop: FakeShop) -> None:
     request = await shop.request(2500)
     await forge(shop, mistyped(request.svc_code))
     assert (await only(shop)).reason == "unknown_sender"
@@ -274,20 +257,13 @@ async def test_names_of_orders_that_cannot_be_paid_any_more_are_forgotten(shop: 
 
 @pytest.mark.file  # asks for SQLite's plans
 @pytest.mark.tampers
-async def test_ten_thousand_open_orders_cost_what_a_few_do_and_no_table_is_read_through(
-    shop: FakeShop,
-) -> None:
+async def test_ten_thousand_open_orders_cost_what_a_few_do_and_no_table_is_read_through(shop: FakeShop) -> None:
     """All transactions have the same amount and the same name, and the reference takes the most work to compare."""
     request = await shop.request(2500, customer_name="Yaw Owusu")
     await pay(shop, "K7M 2QX 9TW 4RD " * 3)
     [payment] = await shop.payments()
     wanted = ", ".join(
-        {
-            "id": "'x' || n",
-            "public_slug": "'x' || n",
-            "svc_code": "'x' || n",
-            "seq": "NULL",
-        }.get(name, name)
+        {"id": "'x' || n", "public_slug": "'x' || n", "svc_code": "'x' || n", "seq": "NULL"}.get(name, name)
         for name in await shop.values("SELECT name FROM pragma_table_info('transactions')")
     )
     numbers = "WITH RECURSIVE c (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c WHERE n < 10000) "
@@ -359,28 +335,20 @@ async def test_an_order_made_after_the_money_of_its_customer_is_suggested(shop: 
 
 async def test_by_the_customers_number_too(tmp_path: Any) -> None:
     shop = await FakeShop.make(tmp_path, imsi=TELECEL_IMSI)
-    await shop.read(
-        telecel(2500, "A B", 90_000, "food", "0000014673911819", payer_phone="233241234567")
-    )
+    await shop.read(telecel(2500, "A B", 90_000, "food", "0000014673911819", payer_phone="233241234567"))
     request = await shop.request(2500)
     assert await references(shop) == [request.reference]
     shop.close()
 
 
-@pytest.mark.parametrize(
-    ("amount", "name"), [(2600, "Kofi Antwi Badu"), (2500, "Ama Serwaa"), (2500, None)]
-)
-async def test_another_amount_or_another_name_asks_nobody(
-    amount: int, name: str | None, shop: FakeShop
-) -> None:
+@pytest.mark.parametrize(("amount", "name"), [(2600, "Kofi Antwi Badu"), (2500, "Ama Serwaa"), (2500, None)])
+async def test_another_amount_or_another_name_asks_nobody(amount: int, name: str | None, shop: FakeShop) -> None:
     await pay(shop, "food", name="KOFI ANTWI BADU")
     await shop.request(amount, customer_name=name)
     assert await shop.rows(Review, "reviews") == []
 
 
-async def test_the_code_of_an_order_that_was_not_there_yet_brings_nothing_near(
-    shop: FakeShop,
-) -> None:
+async def test_the_code_of_an_order_that_was_not_there_yet_brings_nothing_near(shop: FakeShop) -> None:
     await pay(shop, "food", sent_at=STARTED - timedelta(minutes=9))
     request = await shop.request(2500)
     await pay(shop, "food", SECOND)
@@ -419,9 +387,7 @@ async def test_only_the_newest_payments_of_one_price_are_looked_at(
     assert (await only(shop)).reason == "near_miss"
 
 
-async def test_a_question_with_nothing_left_to_suggest_is_dropped_when_no_order_can_come(
-    shop: FakeShop,
-) -> None:
+async def test_a_question_with_nothing_left_to_suggest_is_dropped_when_no_order_can_come(shop: FakeShop) -> None:
     request = await shop.request(2500)
     await pay(shop, mistyped(request.svc_code))
     waiting = await only(shop)

@@ -60,9 +60,7 @@ async def of_another_payer(shop: FakeShop) -> tuple[Any, Review]:
     return request, await only(shop)
 
 
-async def test_an_approval_that_is_taken_back_leaves_the_order_as_it_was_and_tells_who_was_told(
-    shop: FakeShop,
-) -> None:
+async def test_an_approval_that_is_taken_back_leaves_the_order_as_it_was_and_tells_who_was_told(shop: FakeShop) -> None:
     request, held = await of_another_payer(shop)
     await approve(shop, held.id)
     assert (await shop.transaction(request.reference)).status is TransactionStatus.SUCCESS
@@ -98,9 +96,7 @@ async def test_a_second_verification_is_told_again_under_an_id_of_its_own(shop: 
     forwarded = await sent(shop, "transaction.forwarded")
     assert len({body["webhook_id"] for body in forwarded}) == 3
     assert {body["data"]["transaction_id"] for body in forwarded} == {request.id}
-    revisions = await shop.values(
-        "SELECT revision FROM deliveries WHERE event = 'transaction.forwarded' ORDER BY seq"
-    )
+    revisions = await shop.values("SELECT revision FROM deliveries WHERE event = 'transaction.forwarded' ORDER BY seq")
     assert revisions == [0, 1, 2]
     assert len(await sent(shop, "transaction.reversed")) == 2
 
@@ -108,11 +104,7 @@ async def test_a_second_verification_is_told_again_under_an_id_of_its_own(shop: 
 async def _replayed(shop: FakeShop) -> dict[str, int]:
     now = shop.clock.now_us()
     asked = replay.ReplayRequest("e", now - DAY_US, now + DAY_US)
-    return {
-        str(what): count
-        for what, count in (await replay.replay(shop.env, OWNER, asked)).counts.items()
-        if count
-    }
+    return {str(what): count for what, count in (await replay.replay(shop.env, OWNER, asked)).counts.items() if count}
 
 
 async def test_a_replay_looks_at_the_verification_that_counts_now(shop: FakeShop) -> None:
@@ -120,9 +112,7 @@ async def test_a_replay_looks_at_the_verification_that_counts_now(shop: FakeShop
     _request, held = await of_another_payer(shop)
     await approve(shop, held.id)
     await shop.env.store.write(
-        lambda tx: tx.run(
-            "UPDATE deliveries SET status = 'delivered', delivered_at = 1, next_attempt_at = NULL"
-        )
+        lambda tx: tx.run("UPDATE deliveries SET status = 'delivered', delivered_at = 1, next_attempt_at = NULL")
     )
     await undo(shop, held.id)
     shop.clock.advance(1)
@@ -138,9 +128,7 @@ async def test_a_replay_looks_at_the_verification_that_counts_now(shop: FakeShop
     assert await shop.values(queued) == [1]
 
 
-async def test_a_replay_sends_a_second_verification_that_the_endpoint_did_not_get(
-    shop: FakeShop,
-) -> None:
+async def test_a_replay_sends_a_second_verification_that_the_endpoint_did_not_get(shop: FakeShop) -> None:
     """Its rules claimed the payment the first time, not the second time, and claim it now."""
     _request, held = await of_another_payer(shop)
     await approve(shop, held.id)
@@ -154,9 +142,7 @@ async def test_a_replay_sends_a_second_verification_that_the_endpoint_did_not_ge
     assert len({body["webhook_id"] for body in forwarded}) == 2
 
 
-async def test_a_payment_that_becomes_a_sale_of_its_own_after_that_is_told_again(
-    shop: FakeShop,
-) -> None:
+async def test_a_payment_that_becomes_a_sale_of_its_own_after_that_is_told_again(shop: FakeShop) -> None:
     request, held = await of_another_payer(shop)
     await approve(shop, held.id)
     await undo(shop, held.id)
@@ -205,9 +191,7 @@ async def test_a_suggestion_that_was_taken_is_a_sale_of_its_own_again(shop: Fake
     assert (await shop.transaction(request.reference)).status is TransactionStatus.PENDING
     [payment] = await shop.payments()
     assert (payment.standing, (await only(shop)).id) == ("open", near.id)
-    assert await shop.values(
-        "SELECT COUNT(*) FROM transactions WHERE origin = 'open' AND merged_into IS NULL"
-    ) == [1]
+    assert await shop.values("SELECT COUNT(*) FROM transactions WHERE origin = 'open' AND merged_into IS NULL") == [1]
 
 
 async def test_a_forged_message_that_was_approved_counts_nowhere_afterwards(shop: FakeShop) -> None:
@@ -259,10 +243,7 @@ async def test_another_payment_that_waited_for_the_order_waits_again(shop: FakeS
     await approve(shop, forged.id, reference=request.reference, confirmed=True)
     await undo(shop, forged.id)
     after = await shop.transaction(request.reference)
-    assert (after.status, after.held_payment_id) == (
-        TransactionStatus.MANUAL_REVIEW,
-        first.payment_id,
-    )
+    assert (after.status, after.held_payment_id) == (TransactionStatus.MANUAL_REVIEW, first.payment_id)
     [rival] = await shop.rows(Review, "reviews", f"id = '{first.id}'")
     assert rival.reason == first.reason
 
@@ -279,9 +260,7 @@ async def test_an_order_that_has_expired_meanwhile_expires(shop: FakeShop) -> No
     assert (await shop.transaction(request.reference)).status is TransactionStatus.EXPIRED
 
 
-async def test_a_rejection_that_is_taken_back_judges_the_payment_as_if_it_came_now(
-    shop: FakeShop,
-) -> None:
+async def test_a_rejection_that_is_taken_back_judges_the_payment_as_if_it_came_now(shop: FakeShop) -> None:
     request, held = await of_another_payer(shop)
     await reject(shop, held.id)
     assert (await shop.transaction(request.reference)).status is TransactionStatus.PENDING
@@ -294,9 +273,7 @@ async def test_a_rejection_that_is_taken_back_judges_the_payment_as_if_it_came_n
     assert (await shop.transaction(request.reference)).status is TransactionStatus.SUCCESS
 
 
-async def test_a_rejected_message_is_judged_again_and_its_money_can_still_be_accepted(
-    shop: FakeShop,
-) -> None:
+async def test_a_rejected_message_is_judged_again_and_its_money_can_still_be_accepted(shop: FakeShop) -> None:
     shop.limit(0)
     request = await shop.request(2500)
     receipt = mtn(2500, "KOFI ANTWI BADU", 70_000, request.svc_code or "", ID)
@@ -306,9 +283,7 @@ async def test_a_rejected_message_is_judged_again_and_its_money_can_still_be_acc
     assert await shop.values("SELECT state FROM messages WHERE kind = 'payment_received'") != []
     await undo(shop, held.id)
     again = await only(shop)
-    assert await shop.values(f"SELECT state FROM messages WHERE id = '{held.message_id}'") == [
-        MessageState.HELD
-    ]
+    assert await shop.values(f"SELECT state FROM messages WHERE id = '{held.message_id}'") == [MessageState.HELD]
     await approve(shop, again.id, confirmed=True)
     assert (await shop.transaction(request.reference)).status is TransactionStatus.SUCCESS
 
@@ -332,29 +307,20 @@ async def test_what_cannot_be_taken_back_is_told_with_its_reason(shop: FakeShop)
     await reject(shop, again.id)
     shop.clock.advance(DECISION_TAKEN_BACK_US / 1_000_000 + 1)
     assert (await refused(shop, again.id)).extras["reason"] == "too_late"
-    assert (await refused(shop, "01a1fd1f-0130-7791-9f6a-f1d8303e61cd")).code is (
-        ErrorCode.REVIEW_NOT_FOUND
-    )
+    assert (await refused(shop, "01a1fd1f-0130-7791-9f6a-f1d8303e61cd")).code is (ErrorCode.REVIEW_NOT_FOUND)
 
 
-async def test_a_rejected_payment_that_was_reconciled_since_stays_where_it_is(
-    shop: FakeShop,
-) -> None:
+async def test_a_rejected_payment_that_was_reconciled_since_stays_where_it_is(shop: FakeShop) -> None:
     _, held = await of_another_payer(shop)
     await reject(shop, held.id)
     other = await shop.request(2500)
     await shop.reconcile(other.reference, ID)
     found = await refused(shop, held.id)
-    assert (found.extras["reason"], found.extras["used_by_reference"]) == (
-        "reconciled",
-        other.reference,
-    )
+    assert (found.extras["reason"], found.extras["used_by_reference"]) == ("reconciled", other.reference)
     assert (await shop.transaction(other.reference)).status is TransactionStatus.SUCCESS
 
 
-async def test_an_approved_payment_that_paid_another_order_since_stays_where_it_is(
-    shop: FakeShop,
-) -> None:
+async def test_an_approved_payment_that_paid_another_order_since_stays_where_it_is(shop: FakeShop) -> None:
     request = await shop.request(2500)
     await pay(shop, request.svc_code)
     await pay(shop, request.svc_code, "93214500002", concatenation=2)
@@ -369,9 +335,7 @@ async def test_an_approved_payment_that_paid_another_order_since_stays_where_it_
 async def test_two_persons_at_once_take_a_decision_back_once(shop: FakeShop) -> None:
     _, held = await of_another_payer(shop)
     await approve(shop, held.id)
-    done = await asyncio.gather(
-        *(review.undo(shop.env, OWNER, held.id) for _ in range(2)), return_exceptions=True
-    )
+    done = await asyncio.gather(*(review.undo(shop.env, OWNER, held.id) for _ in range(2)), return_exceptions=True)
     assert sum(isinstance(one, Refusal) for one in done) == 1
     assert len(await sent(shop, "transaction.reversed")) == 1
 
@@ -419,28 +383,21 @@ async def settle(shop: FakeShop, reference: str, payment: str | None = None) -> 
     await settlement.settle(shop.env, OWNER, reference, settlement.SettlementRequest(kind, payment))
 
 
-async def test_an_approval_of_an_order_that_was_settled_since_stays_until_that_is_taken_back(
-    shop: FakeShop,
-) -> None:
+async def test_an_approval_of_an_order_that_was_settled_since_stays_until_that_is_taken_back(shop: FakeShop) -> None:
     request = await shop.request(4000, expected_payer_phone="+233209999999")
     await pay(shop, request.svc_code)
     held = await only(shop)
     await approve(shop, held.id)
     await settle(shop, request.reference)
     found = await refused(shop, held.id)
-    assert (found.extras["reason"], found.extras["used_by_reference"]) == (
-        "settled",
-        request.reference,
-    )
+    assert (found.extras["reason"], found.extras["used_by_reference"]) == ("settled", request.reference)
     await settlement.take_back(shop.env, OWNER, request.reference)
     await undo(shop, held.id)
     assert (await shop.transaction(request.reference)).settled_at is None
 
 
 @pytest.mark.parametrize("decide", [approve, reject])
-async def test_a_decided_payment_that_settles_an_order_stays_where_it_is(
-    shop: FakeShop, decide: Any
-) -> None:
+async def test_a_decided_payment_that_settles_an_order_stays_where_it_is(shop: FakeShop, decide: Any) -> None:
     short = await shop.request(4000)
     await pay(shop, short.svc_code)
     await pay(shop, short.svc_code, "93214500002", concatenation=2)
@@ -451,9 +408,7 @@ async def test_a_decided_payment_that_settles_an_order_stays_where_it_is(
     assert [one.standing for one in await shop.payments()] == ["used", "used"]
 
 
-async def test_a_conflict_is_not_decided_against_a_payment_on_which_a_settlement_rests(
-    shop: FakeShop,
-) -> None:
+async def test_a_conflict_is_not_decided_against_a_payment_on_which_a_settlement_rests(shop: FakeShop) -> None:
     request = await shop.request(4000)
     await pay(shop, request.svc_code)
     await settle(shop, request.reference)

@@ -70,20 +70,11 @@ async def test_a_request_sends_its_code_and_its_payment_a_receipt(shop: FakeShop
     code = request.svc_code
     assert said(await send(shop)) == (
         PAYER,
-        (
-            "Pay GHS 25.00 to 0244124567 (Ama). Dial *170#, send it with the reference "
-            f"{code}. Never share your PIN."
-        ),
+        (f"Pay GHS 25.00 to 0244124567 (Ama). Dial *170#, send it with the reference {code}. Never share your PIN."),
     )
     await pay(shop, request)
-    assert said(await send(shop)) == (
-        PAYER,
-        f"We have received GHS 25.00 for {code}. Thank you. Ama, 0244124567",
-    )
-    assert [(text.kind, text.status) for text in await texts(shop)] == [
-        ("code", "sent"),
-        ("receipt", "sent"),
-    ]
+    assert said(await send(shop)) == (PAYER, f"We have received GHS 25.00 for {code}. Thank you. Ama, 0244124567")
+    assert [(text.kind, text.status) for text in await texts(shop)] == [("code", "sent"), ("receipt", "sent")]
     assert (await flows_texts.lease(shop.env, shop.source.sim_key)).outgoing is None
 
 
@@ -95,17 +86,9 @@ async def test_a_short_payment_says_how_much_is_missing(shop: FakeShop) -> None:
 
 
 @pytest.mark.parametrize(
-    ("when", "kinds"),
-    [
-        ("both", ["code", "receipt"]),
-        ("request", ["code"]),
-        ("verified", ["receipt"]),
-        ("never", []),
-    ],
+    ("when", "kinds"), [("both", ["code", "receipt"]), ("request", ["code"]), ("verified", ["receipt"]), ("never", [])]
 )
-async def test_the_shop_says_when_payers_get_an_sms(
-    tmp_path: Path, when: str, kinds: list[str]
-) -> None:
+async def test_the_shop_says_when_payers_get_an_sms(tmp_path: Path, when: str, kinds: list[str]) -> None:
     shop = await FakeShop.make(tmp_path, Config(transactions=Transactions(code_sms_at=when)))
     await pay(shop, await shop.request())
     assert [text.kind for text in await texts(shop)] == kinds
@@ -150,10 +133,7 @@ async def test_without_a_ready_line_nothing_is_promised(tmp_path: Path, shop: Fa
 async def second_line(shop: FakeShop) -> str:
     """Put a Telecel SIM with a number beside the MTN one; return its SIM key."""
     source = await modems.identify(
-        shop.env,
-        PhoneIdentity(
-            "/dev/ttyUSB1", "356938035643817", "8923302000000000012", TELECEL_IMSI, "zte", "MF"
-        ),
+        shop.env, PhoneIdentity("/dev/ttyUSB1", "356938035643817", "8923302000000000012", TELECEL_IMSI, "zte", "MF")
     )
     now = shop.clock.now_us()
     await shop.env.store.write(

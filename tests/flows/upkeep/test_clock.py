@@ -34,9 +34,7 @@ async def hear(shop: FakeShop, number: int, late_s: float = 0) -> None:
 
 
 async def told(shop: FakeShop) -> list[str]:
-    kinds: list[str] = await shop.values(
-        "SELECT type FROM events WHERE type LIKE 'clock.%' ORDER BY seq"
-    )
+    kinds: list[str] = await shop.values("SELECT type FROM events WHERE type LIKE 'clock.%' ORDER BY seq")
     return kinds
 
 
@@ -63,9 +61,7 @@ async def test_nothing_expires_while_the_clock_is_ahead_and_it_heals(shop: FakeS
     assert await cancel_expire.expire(shop.env) == 1
 
 
-async def test_an_order_made_by_a_clock_that_was_behind_does_not_expire_when_it_is_right(
-    shop: FakeShop,
-) -> None:
+async def test_an_order_made_by_a_clock_that_was_behind_does_not_expire_when_it_is_right(shop: FakeShop) -> None:
     shop.clock.advance(600)
     await hear(shop, 1)
     shop.clock.jump(-300 * 24 * HOUR_S)
@@ -118,9 +114,7 @@ async def start(shop: FakeShop, off_s: float = 0) -> None:
 
 async def pay(shop: FakeShop, typed: str, right_us: int, telco_id: str = "93214500001") -> None:
     """Let a receipt come that the network sent at that time."""
-    await shop.read(
-        mtn(2500, "KOFI ANTWI BADU", shop.wallet(2500), typed, telco_id, sent_at=from_us(right_us))
-    )
+    await shop.read(mtn(2500, "KOFI ANTWI BADU", shop.wallet(2500), typed, telco_id, sent_at=from_us(right_us)))
 
 
 async def status(shop: FakeShop, reference: str) -> TransactionStatus:
@@ -144,9 +138,7 @@ async def test_a_clock_that_is_ahead_after_a_start_ends_and_clears_nothing(shop:
     assert "400 days ahead" in str(await machine.watch_clock(shop.env))
 
 
-async def test_an_order_that_ended_while_the_machine_was_off_ends_with_the_first_message(
-    shop: FakeShop,
-) -> None:
+async def test_an_order_that_ended_while_the_machine_was_off_ends_with_the_first_message(shop: FakeShop) -> None:
     order = await shop.request(expires_in_hours=1)
     await machine.watch_clock(shop.env)
     await start(shop, off_s=12 * HOUR_S)
@@ -233,9 +225,7 @@ async def test_an_order_is_paid_whichever_clock_made_it(shop: FakeShop, hours: f
 
 
 @pytest.mark.parametrize("off_s", [0, 600])
-async def test_what_a_clock_put_off_for_a_year_is_due_when_it_would_have_been(
-    shop: FakeShop, off_s: float
-) -> None:
+async def test_what_a_clock_put_off_for_a_year_is_due_when_it_would_have_been(shop: FakeShop, off_s: float) -> None:
     await shop.request(webhook_url="https://own.example/hook")
     await shop.env.store.write(
         lambda tx: tx.run(
@@ -250,18 +240,12 @@ async def test_what_a_clock_put_off_for_a_year_is_due_when_it_would_have_been(
     if off_s:
         await start(shop, off_s)
     await machine.watch_clock(shop.env)
-    assert (await shop.values("SELECT due_at FROM notice_sends"))[0] <= (
-        shop.clock.now_us() + 5 * SECOND_US
-    )
+    assert (await shop.values("SELECT due_at FROM notice_sends"))[0] <= (shop.clock.now_us() + 5 * SECOND_US)
 
 
-async def test_a_line_that_a_clock_which_was_ahead_made_takes_payments_when_it_is_right(
-    shop: FakeShop,
-) -> None:
+async def test_a_line_that_a_clock_which_was_ahead_made_takes_payments_when_it_is_right(shop: FakeShop) -> None:
     await shop.env.store.write(
-        lambda tx: tx.run(
-            "UPDATE payment_methods SET line_created_at = line_created_at + :day", {"day": DAY_US}
-        )
+        lambda tx: tx.run("UPDATE payment_methods SET line_created_at = line_created_at + :day", {"day": DAY_US})
     )
     order = await shop.request()
     await pay(shop, order.svc_code or "", shop.clock.now_us())
@@ -269,9 +253,7 @@ async def test_a_line_that_a_clock_which_was_ahead_made_takes_payments_when_it_i
 
 
 @pytest.mark.parametrize("kept", ["", "{", "[]", '{"past_us": "x"}', "\0" * 50, "null"])
-async def test_what_was_kept_of_the_clock_and_cannot_be_read_is_as_nothing(
-    shop: FakeShop, kept: str
-) -> None:
+async def test_what_was_kept_of_the_clock_and_cannot_be_read_is_as_nothing(shop: FakeShop, kept: str) -> None:
     await shop.request()
     files.write_clock(shop.env.home, kept)
     shop.clock.jump(-DAY_S)
@@ -279,9 +261,7 @@ async def test_what_was_kept_of_the_clock_and_cannot_be_read_is_as_nothing(
     assert "gone backwards" in str(await machine.watch_clock(shop.env))
 
 
-async def test_an_answer_is_kept_while_nobody_knows_whether_its_day_is_over(
-    shop: FakeShop,
-) -> None:
+async def test_an_answer_is_kept_while_nobody_knows_whether_its_day_is_over(shop: FakeShop) -> None:
     claim = Idempotency("live:k", "order-1", "f")
     kept_at = shop.clock.now_us()
     await shop.env.store.write(
@@ -298,16 +278,12 @@ async def test_an_answer_is_kept_while_nobody_knows_whether_its_day_is_over(
     assert found is not None
 
 
-async def test_a_repeated_call_runs_once_though_the_clock_says_that_its_day_is_over(
-    shop: FakeShop,
-) -> None:
+async def test_a_repeated_call_runs_once_though_the_clock_says_that_its_day_is_over(shop: FakeShop) -> None:
     claim = Idempotency("live:k", "order-1", "f")
 
     async def call() -> bool:
         now = shop.clock.now_us()
-        done = await shop.env.store.write(
-            lambda tx: idempotency.once(tx, claim, now, lambda: HttpAnswer(201, b"{}"))
-        )
+        done = await shop.env.store.write(lambda tx: idempotency.once(tx, claim, now, lambda: HttpAnswer(201, b"{}")))
         return not done.replayed
 
     await machine.watch_clock(shop.env)
@@ -329,26 +305,20 @@ async def test_a_repeated_call_runs_once_though_the_clock_says_that_its_day_is_o
     assert await call()
 
 
-async def test_an_answer_of_a_clock_that_was_years_behind_is_kept_for_a_day_of_the_right_one(
-    shop: FakeShop,
-) -> None:
+async def test_an_answer_of_a_clock_that_was_years_behind_is_kept_for_a_day_of_the_right_one(shop: FakeShop) -> None:
     claim = Idempotency("live:k", "order-1", "f")
     await machine.watch_clock(shop.env)
     shop.clock.jump(-400 * DAY_S)
     await machine.watch_clock(shop.env)
     now = shop.clock.now_us()
-    await shop.env.store.write(
-        lambda tx: idempotency.once(tx, claim, now, lambda: HttpAnswer(201, b"{}"))
-    )
+    await shop.env.store.write(lambda tx: idempotency.once(tx, claim, now, lambda: HttpAnswer(201, b"{}")))
     shop.clock.jump(400 * DAY_S)
     await machine.watch_clock(shop.env)
     await cancel_expire.expire(shop.env)
     assert await shop.env.store.read(lambda reader: idempotency.find(reader, claim)) is not None
 
 
-async def test_an_order_that_is_let_go_while_the_clock_is_ahead_waits_for_its_money_again(
-    shop: FakeShop,
-) -> None:
+async def test_an_order_that_is_let_go_while_the_clock_is_ahead_waits_for_its_money_again(shop: FakeShop) -> None:
     order = await shop.request(expected_payer_phone=PAYER)
     await pay(shop, order.svc_code or "", shop.clock.now_us())
     assert await status(shop, order.reference) is TransactionStatus.MANUAL_REVIEW

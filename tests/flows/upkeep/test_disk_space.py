@@ -32,9 +32,7 @@ async def test_orders_are_refused_while_money_is_still_taken(shop: FakeShop) -> 
     with pytest.raises(Unavailable, match="the rest is reserved for payments") as refused:
         await shop.request()
     assert refused.value.retry_after_s == 60
-    await shop.read(
-        mtn(2500, "KOFI ANTWI BADU", shop.wallet(2500), str(order.svc_code), "93214500001")
-    )
+    await shop.read(mtn(2500, "KOFI ANTWI BADU", shop.wallet(2500), str(order.svc_code), "93214500001"))
     assert (await shop.transaction(order.reference)).status == "SUCCESS"
     disk.free = 40 * MB
     await machine.watch_space(shop.env)
@@ -61,9 +59,7 @@ async def test_each_step_is_told_once_and_so_is_its_end(shop: FakeShop) -> None:
     ]
 
 
-async def test_the_end_is_told_also_when_the_daemon_was_started_again_meanwhile(
-    shop: FakeShop,
-) -> None:
+async def test_the_end_is_told_also_when_the_daemon_was_started_again_meanwhile(shop: FakeShop) -> None:
     disk = Disk(shop)
     disk.free = 90 * MB
     await machine.watch_space(shop.env)
@@ -72,9 +68,7 @@ async def test_the_end_is_told_also_when_the_daemon_was_started_again_meanwhile(
     await machine.begin_space(shop.env)
     disk.free = 900 * MB
     await machine.watch_space(shop.env)
-    assert await sent_bodies(shop) == [
-        "The shop's disk has space for backups, exports and log files again."
-    ]
+    assert await sent_bodies(shop) == ["The shop's disk has space for backups, exports and log files again."]
 
 
 async def test_the_reserve_is_given_back_at_the_last_step_and_taken_again(shop: FakeShop) -> None:

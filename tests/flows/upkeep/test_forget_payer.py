@@ -53,9 +53,8 @@ async def paid(shop: FakeShop, telco_id: str = "0000012345678901", name: str = N
     """Let the payer pay a transaction, with personal data in every possible place."""
     await add_endpoint(shop, include_raw=True, catch_all=True)
     order = await shop.request(
-        customer_name=name, description="kente cloth", meta='{"mail":"a@canary.example"}',
-        client_reference="order 7",
-    )  # fmt: skip
+        customer_name=name, description="kente cloth", meta='{"mail":"a@canary.example"}', client_reference="order 7"
+    )
     code = order.svc_code or ""
     await shop.read(telecel(2500, name, shop.wallet(2500), code, telco_id, payer_phone=TYPED))
     return await shop.transaction(order.reference)
@@ -65,9 +64,7 @@ async def settle(shop: FakeShop, *statements: str) -> None:
     """Finish all open work: webhooks delivered and answered, SMS sent."""
 
     def job(tx: Any) -> None:
-        tx.run(
-            "UPDATE deliveries SET status = 'delivered', delivered_at = 1, next_attempt_at = NULL"
-        )
+        tx.run("UPDATE deliveries SET status = 'delivered', delivered_at = 1, next_attempt_at = NULL")
         tx.run(
             "UPDATE deliveries SET response_body = :echo WHERE transaction_seq IN "
             "(SELECT seq FROM transactions WHERE phone_number IS NOT NULL)",
@@ -84,9 +81,7 @@ async def settle(shop: FakeShop, *statements: str) -> None:
 def reading(shop: FakeShop) -> Iterator[Any]:
     """Open another connection to the shop's database."""
     path = shop.env.store.path
-    with closing(
-        postgresql.reading(path) if new_database.on_postgresql() else sqlite3.connect(path)
-    ) as base:
+    with closing(postgresql.reading(path) if new_database.on_postgresql() else sqlite3.connect(path)) as base:
         yield base
 
 
@@ -110,9 +105,7 @@ def everything(shop: FakeShop) -> str:
 
 async def test_nothing_of_the_person_stays_and_all_of_the_money_does(shop: FakeShop) -> None:
     order = await paid(shop)
-    await shop.read(
-        telecel(900, OTHER_NAME, shop.wallet(900), "rent", "0000012345678902", payer_phone="233209000543")
-    )  # fmt: skip
+    await shop.read(telecel(900, OTHER_NAME, shop.wallet(900), "rent", "0000012345678902", payer_phone="233209000543"))
     notes = "she called from 024 123 4567"
     await settle(
         shop,
@@ -133,9 +126,7 @@ async def test_nothing_of_the_person_stays_and_all_of_the_money_does(shop: FakeS
     assert [trace for trace in TRACES if trace in after] == []
     # The books and the other payers are unchanged.
     kept = await shop.transaction(order.reference)
-    assert (kept.status, kept.client_reference, kept.svc_code) == (
-        order.status, "order 7", order.svc_code,
-    )  # fmt: skip
+    assert (kept.status, kept.client_reference, kept.svc_code) == (order.status, "order 7", order.svc_code)
     (first, other) = await shop.payments()
     assert (first.amount_minor, first.telco_transaction_id) == (2500, "0000012345678901")
     assert (first.payer_name, first.payer_phone, first.reference_text) == (None, None, None)
@@ -156,9 +147,7 @@ async def mtn_shop(tmp_path: Path) -> AsyncIterator[FakeShop]:
     made.close()
 
 
-async def test_what_people_typed_and_approved_is_erased_and_the_journal_stays(
-    mtn_shop: FakeShop,
-) -> None:
+async def test_what_people_typed_and_approved_is_erased_and_the_journal_stays(mtn_shop: FakeShop) -> None:
     shop = mtn_shop
     typed = "Adwoa called from 024 123 4567 about it"
     claim = Idempotency("live k POST /x", "k1", "f")
@@ -200,9 +189,7 @@ async def journal(shop: FakeShop, *transactions: str) -> list[dict[str, Any]]:
     """Return the facts of what people did with these transactions."""
 
     def job(reader: Reader) -> list[Event]:
-        pages = [
-            store_journal.of_transaction(reader, one, limit=99, offset=0) for one in transactions
-        ]
+        pages = [store_journal.of_transaction(reader, one, limit=99, offset=0) for one in transactions]
         return [event for page, _ in pages for event in page]
 
     found = await shop.env.store.read(job)
@@ -239,14 +226,10 @@ async def test_the_message_journal_forgets_the_payer_too_and_the_second_folder_f
 ) -> None:
     stick = tmp_path / "stick"
     stick.mkdir()
-    message_journal = MessageJournal(
-        tmp_path, journal_key(shop.env.account_key), SecondFolder(str(stick))
-    )
+    message_journal = MessageJournal(tmp_path, journal_key(shop.env.account_key), SecondFolder(str(stick)))
     shop.env.message_journal = message_journal
     await paid(shop)
-    await shop.read(
-        telecel(900, OTHER_NAME, shop.wallet(900), "rent", "0000012345678902", payer_phone="233209000543")
-    )  # fmt: skip
+    await shop.read(telecel(900, OTHER_NAME, shop.wallet(900), "rent", "0000012345678902", payer_phone="233209000543"))
     await settle(shop)
     message_journal.copy_to_second()
     pdus = [one.pdu for one in message_journal.backward()]
@@ -303,9 +286,7 @@ async def test_the_journal_says_that_it_was_done_and_not_of_whom(shop: FakeShop)
     assert erasure.payer_hash(shop.env, "+233241234568") != done.mark
     # A second call finds no rows and writes no entry.
     assert not any((await erasure.forget(shop.env, OWNER, NUMBER)).counts.values())
-    assert (
-        await shop.values("SELECT actor, data FROM events WHERE type = 'payer.forgotten'") == noted
-    )
+    assert await shop.values("SELECT actor, data FROM events WHERE type = 'payer.forgotten'") == noted
 
 
 @pytest.mark.parametrize(
@@ -322,9 +303,7 @@ async def test_the_journal_says_that_it_was_done_and_not_of_whom(shop: FakeShop)
         ),
     ],
 )  # fmt: skip
-async def test_while_something_is_open_nothing_is_forgotten(
-    change: str, kind: str, shop: FakeShop
-) -> None:
+async def test_while_something_is_open_nothing_is_forgotten(change: str, kind: str, shop: FakeShop) -> None:
     await paid(shop)
     recent = shop.clock.now_us() - LATE_WINDOW_US + SECOND_US
     await settle(shop, change.format(recent=recent))
@@ -333,10 +312,7 @@ async def test_while_something_is_open_nothing_is_forgotten(
     assert kind in found.still_open
     with pytest.raises(Refusal) as refused:
         await erasure.forget(shop.env, OWNER, NUMBER)
-    assert (refused.value.code, refused.value.extras["open"]) == (
-        "PAYER_STILL_OPEN",
-        found.still_open,
-    )
+    assert (refused.value.code, refused.value.extras["open"]) == ("PAYER_STILL_OPEN", found.still_open)
     assert everything(shop) == before
 
 
@@ -361,9 +337,7 @@ async def test_an_order_that_waits_is_open_and_a_cancelled_one_is_not(shop: Fake
     assert (await erasure.forget(shop.env, OWNER, NUMBER)).counts["orders"] == 1
 
 
-async def test_a_payment_without_a_number_is_its_order_s_and_another_s_is_left(
-    shop: FakeShop,
-) -> None:
+async def test_a_payment_without_a_number_is_its_order_s_and_another_s_is_left(shop: FakeShop) -> None:
     await paid(shop)
     await settle(shop, "UPDATE payments SET payer_phone = NULL")
     assert (await erasure.preview_forget(shop.env, NUMBER)).counts["payments"] == 1
@@ -375,23 +349,13 @@ async def test_a_payment_without_a_number_is_its_order_s_and_another_s_is_left(
     assert await shop.values("SELECT customer_name FROM transactions") == [None]
 
 
-async def test_a_second_copy_of_the_receipt_and_the_reversal_of_the_payment_are_erased(
-    mtn_shop: FakeShop,
-) -> None:
+async def test_a_second_copy_of_the_receipt_and_the_reversal_of_the_payment_are_erased(mtn_shop: FakeShop) -> None:
     shop = mtn_shop
     await shop.begin_chain(87_500)
     order = await shop.request(2500)
     for number, minutes in ((5, 0), (6, 2)):
         at = STARTED + timedelta(minutes=minutes)
-        again = mtn(
-            2500,
-            NAME,
-            90_000,
-            order.svc_code or "",
-            "93214500001",
-            concatenation=number,
-            sent_at=at,
-        )
+        again = mtn(2500, NAME, 90_000, order.svc_code or "", "93214500001", concatenation=number, sent_at=at)
         await shop.read(again)
     back = (
         f"Transaction 93214500001 of GHS 25.00 from {NAME} has been reversed. Current Balance: GHS 875.00.",
@@ -399,9 +363,7 @@ async def test_a_second_copy_of_the_receipt_and_the_reversal_of_the_payment_are_
     )
     for number, text in enumerate(back):
         at = STARTED + timedelta(minutes=3 + number)
-        await shop.read_pdus(
-            encode_deliver(MTN_SENDER, text, at, smsc=MTN_SMSC, reference=200 + number)
-        )
+        await shop.read_pdus(encode_deliver(MTN_SENDER, text, at, smsc=MTN_SMSC, reference=200 + number))
     states = await shop.values("SELECT state FROM messages ORDER BY seq")
     assert states.count("duplicate") == 1
     await approve(shop, confirmed=True)
@@ -419,9 +381,7 @@ async def test_the_search_no_longer_knows_the_person_nor_does_the_file(
     """FTS5 keeps deleted text until that part of the index is rewritten (sqlite.org/fts5.html, 6.8)."""
     store, odd = shop.env.store, "ZQXJV"
     order = await paid(shop, name=f"ADWOA {odd}")
-    await shop.read(
-        telecel(900, OTHER_NAME, shop.wallet(900), "rent", "0000012345678902", payer_phone="233209000543")
-    )  # fmt: skip
+    await shop.read(telecel(900, OTHER_NAME, shop.wallet(900), "rent", "0000012345678902", payer_phone="233209000543"))
     await settle(shop)
     await store.write(search_index.catch_up)
     monkeypatch.setattr(search_index, "_MERGED", 1)  # many small commits

@@ -31,9 +31,7 @@ async def told(shop: FakeShop) -> list[str]:
     return [send.subject for send in await send_due(shop)]
 
 
-async def test_a_cause_is_told_at_once_and_the_rest_of_its_hour_in_one_digest(
-    shop: FakeShop,
-) -> None:
+async def test_a_cause_is_told_at_once_and_the_rest_of_its_hour_in_one_digest(shop: FakeShop) -> None:
     await add_event(shop, "modem.hung", device_id="a")
     (first,) = await told(shop)
     assert "does not answer" in first
@@ -117,10 +115,7 @@ async def test_nothing_is_told_twice_after_a_restart(shop: FakeShop) -> None:
             {"reason": "doubtful_message", "doubts": ["printed_time"]},
             "The message comes from the network's own sender, but the time in its text differs from the time at",
         ),
-        (
-            {"reason": "unknown_sender"},
-            "The message did not come from the network's own sender, so it may be forged.",
-        ),
+        ({"reason": "unknown_sender"}, "The message did not come from the network's own sender, so it may be forged."),
     ],
 )
 async def test_a_held_payment_is_told_with_the_reason_of_its_review(
@@ -153,9 +148,7 @@ async def test_a_seen_notice_is_new_again_when_it_happens_again(shop: FakeShop) 
     assert await shop.env.store.read(store_notices.unseen) == (1, 1)
 
 
-async def test_a_message_that_does_not_go_out_is_tried_for_17_hours_and_then_given_up(
-    shop: FakeShop,
-) -> None:
+async def test_a_message_that_does_not_go_out_is_tried_for_17_hours_and_then_given_up(shop: FakeShop) -> None:
     await add_event(shop, "password.changed")
     await notices.gather(shop.env, 0, EMAIL)
     tries = 0
@@ -179,14 +172,10 @@ async def test_the_twentieth_failure_writes_to_the_owner(shop: FakeShop) -> None
     await add_endpoint(shop, consecutive_failures=18)
     await owe(shop, "93214500001")
     await owe(shop, "93214500002")
-    await delivering.record_outcome(
-        shop.env, await lease_one(shop), outcome(503), link=LINK, policy=POLICY
-    )
+    await delivering.record_outcome(shop.env, await lease_one(shop), outcome(503), link=LINK, policy=POLICY)
     assert await told(shop) == []
     shop.clock.advance(30)
-    await delivering.record_outcome(
-        shop.env, await lease_one(shop), outcome(503), link=LINK, policy=POLICY
-    )
+    await delivering.record_outcome(shop.env, await lease_one(shop), outcome(503), link=LINK, policy=POLICY)
     (subject,) = await told(shop)
     assert "https://shop.example/hook" in subject
     assert await shop.values("SELECT channel FROM notice_sends") == EMAIL
@@ -211,13 +200,9 @@ async def test_money_that_no_message_told_of_is_named_with_its_amount(shop: Fake
 
 async def test_the_owner_can_be_told_by_sms_from_the_shops_own_line(shop: FakeShop) -> None:
     sms = OwnerSms(shop.env, "+233244000999")
-    await sms.send(
-        "6f1c0f2e-3a55-4a83-9d0c-0b6f8f0f3f77", "momo: The SIM is silent.", "x\n\nmomo lines"
-    )
+    await sms.send("6f1c0f2e-3a55-4a83-9d0c-0b6f8f0f3f77", "momo: The SIM is silent.", "x\n\nmomo lines")
     # The same message again is the same SMS.
-    await sms.send(
-        "6f1c0f2e-3a55-4a83-9d0c-0b6f8f0f3f77", "momo: The SIM is silent.", "x\n\nmomo lines"
-    )
+    await sms.send("6f1c0f2e-3a55-4a83-9d0c-0b6f8f0f3f77", "momo: The SIM is silent.", "x\n\nmomo lines")
     assert await shop.values("SELECT number || '|' || body FROM sms_outbox") == [
         "+233244000999|momo: The SIM is silent.\nmomo lines"
     ]
@@ -268,10 +253,7 @@ async def test_an_sms_has_no_room_for_the_shops_name(shop: FakeShop) -> None:
     await of_lagos(shop)
     await notices.queue_test(shop.env, OWNER, ["sms", "desktop"])
     for send in await notices.due(shop.env):
-        assert (send.subject, send.body) == (
-            "momo: a test",
-            "This arrived, so notices from your shop will too.",
-        )
+        assert (send.subject, send.body) == ("momo: a test", "This arrived, so notices from your shop will too.")
 
 
 HOSTILE = ("no transaction ID", "{name} {0} {", "<b>a</b>\nSubject: b")
@@ -279,9 +261,7 @@ HOSTILE = ("no transaction ID", "{name} {0} {", "<b>a</b>\nSubject: b")
 
 @pytest.mark.parametrize("language", LANGUAGES)
 @pytest.mark.parametrize("name", HOSTILE)
-async def test_a_name_stays_as_it_was_typed_in_the_owners_language(
-    name: str, language: str, shop: FakeShop
-) -> None:
+async def test_a_name_stays_as_it_was_typed_in_the_owners_language(name: str, language: str, shop: FakeShop) -> None:
     shop.env.config = replace(shop.env.config, notices=Notices(language=language))
     why = Text("fault.modem.away")
     await add_event(shop, "line.not_receiving", sim=1, network="MTN", name=name, why=why, fix=why)

@@ -35,9 +35,8 @@ async def pay(shop: FakeShop, number: int, reference: str = "food") -> None:
     """Let a walk-in pay, by a message of this very moment."""
     telco_id = str(93214500000 + number)
     receipt = mtn(
-        2500, "KOFI ANTWI BADU", shop.wallet(2500), reference, telco_id,
-        sent_at=today(shop), concatenation=number,
-    )  # fmt: skip
+        2500, "KOFI ANTWI BADU", shop.wallet(2500), reference, telco_id, sent_at=today(shop), concatenation=number
+    )
     await shop.read(receipt)
 
 
@@ -102,14 +101,7 @@ async def test_each_kind_has_its_own_age(shop: FakeShop) -> None:
         await pay(shop, 100 + len(found))
         done = await prune_all(shop)
         found.append(done)
-    assert found == [
-        {},
-        {"attempts": 1, "responses": 1},
-        {},
-        {"messages": 1},
-        {},
-        {"deliveries": 1},
-    ]
+    assert found == [{}, {"attempts": 1, "responses": 1}, {}, {"messages": 1}, {}, {"deliveries": 1}]
 
 
 async def test_what_is_owed_is_never_pruned_however_old(shop: FakeShop) -> None:
@@ -162,16 +154,11 @@ async def test_an_emptied_message_is_still_known(shop: FakeShop) -> None:
     assert await sizes(shop, *KEPT) == before
 
 
-async def test_a_sent_sms_loses_its_text_and_its_row_still_says_that_it_went_out(
-    shop: FakeShop,
-) -> None:
+async def test_a_sent_sms_loses_its_text_and_its_row_still_says_that_it_went_out(shop: FakeShop) -> None:
     request = await shop.request()
     sent = await send(shop)
     await shop.request()  # waits to be sent, however long
-    assert (
-        await claim_payment(shop.env, request.public_slug or "", "93214599999")
-        is ClaimResult.THANKS
-    )
+    assert await claim_payment(shop.env, request.public_slug or "", "93214599999") is ClaimResult.THANKS
     shop.clock.advance(395 * DAY_S)
     await pay(shop, 1)
     assert await prune_all(shop) == {}
@@ -197,9 +184,7 @@ async def test_what_waits_for_a_person_keeps_its_text(shop: FakeShop) -> None:
 
 
 async def test_an_emptied_message_is_not_read_again(shop: FakeShop) -> None:
-    await shop.env.store.write(
-        lambda tx: tx.run("UPDATE messages SET state = 'unparsed', body = ''")
-    )
+    await shop.env.store.write(lambda tx: tx.run("UPDATE messages SET state = 'unparsed', body = ''"))
     assert (await ingest.reparse(shop.env, ingest.ReparseSelection())).looked_at == 0
 
 
@@ -234,9 +219,7 @@ async def test_a_pruned_shop_still_answers_every_question_of_the_ledger(shop: Fa
         assert await shop.values(sql) == [], name
 
 
-async def test_a_batch_is_small_and_the_next_goes_on(
-    shop: FakeShop, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_batch_is_small_and_the_next_goes_on(shop: FakeShop, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(flow, "PRUNE_BATCH", 2)
     await add_endpoint(shop)
     for number in range(5):
@@ -281,30 +264,20 @@ async def test_nothing_goes_when_the_clock_is_years_ahead(shop: FakeShop) -> Non
 
 async def test_a_shop_that_never_heard_a_network_prunes_by_its_own_clock(shop: FakeShop) -> None:
     now = shop.clock.now_us()
-    await shop.env.store.write(
-        lambda tx: notices.queue(tx, "n1", channel="email", subject="s", body="b", now=now)
-    )
-    await shop.env.store.write(
-        lambda tx: notices.record_try(tx, "n1", due_at=None, error=None, now=now)
-    )
-    assert (
-        await shop.env.store.read(lambda reader: retention.newest_network_time(reader, 9)) is None
-    )
+    await shop.env.store.write(lambda tx: notices.queue(tx, "n1", channel="email", subject="s", body="b", now=now))
+    await shop.env.store.write(lambda tx: notices.record_try(tx, "n1", due_at=None, error=None, now=now))
+    assert await shop.env.store.read(lambda reader: retention.newest_network_time(reader, 9)) is None
     shop.clock.advance(61 * DAY_S)
     assert await prune_all(shop) == {"notice_sends": 1}
 
 
-async def test_what_a_clock_that_was_behind_has_dated_is_not_old_when_it_is_right(
-    shop: FakeShop,
-) -> None:
+async def test_what_a_clock_that_was_behind_has_dated_is_not_old_when_it_is_right(shop: FakeShop) -> None:
     await add_endpoint(shop)
     await pay(shop, 1)
     await answer(shop, 200)
     right = today(shop)
     shop.clock.jump(-500 * DAY_S)
-    await shop.read(
-        mtn(2500, "KOFI ANTWI BADU", shop.wallet(2500), "food", "93214500002", sent_at=right)
-    )
+    await shop.read(mtn(2500, "KOFI ANTWI BADU", shop.wallet(2500), "food", "93214500002", sent_at=right))
     await answer(shop, 200)
     shop.clock.jump(500 * DAY_S)
     assert (await surveyed(shop), await prune_all(shop)) == ({}, {})

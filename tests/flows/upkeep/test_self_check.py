@@ -29,16 +29,12 @@ async def look_tomorrow(shop: FakeShop) -> DatabaseState | None:
 
 
 async def count_wrong(shop: FakeShop, by: int) -> None:
-    await shop.env.store.write(
-        lambda tx: tx.run("UPDATE transaction_counts SET count = count + :by", {"by": by})
-    )
+    await shop.env.store.write(lambda tx: tx.run("UPDATE transaction_counts SET count = count + :by", {"by": by}))
 
 
 async def test_a_finding_is_told_once_and_so_is_its_end(shop: FakeShop) -> None:
     if new_database.on_postgresql():
-        config = replace(
-            shop.env.config, store=StoreSettings(postgresql.url_of(shop.env.store.path))
-        )
+        config = replace(shop.env.config, store=StoreSettings(postgresql.url_of(shop.env.store.path)))
         shop.env = replace(shop.env, config=config)
     await shop.request()
     await machine.begin_database(shop.env)
@@ -71,9 +67,7 @@ def tear(path: Path) -> None:
 
 
 @pytest.mark.file  # damages the file or looks for its backups; a server checks its own pages
-async def test_what_was_found_stands_in_the_status_and_so_does_the_newest_backup(
-    tmp_path: Path,
-) -> None:
+async def test_what_was_found_stands_in_the_status_and_so_does_the_newest_backup(tmp_path: Path) -> None:
     shop = await FakeShop.make(tmp_path)
     await shop.request()
     await count_wrong(shop, 1)
@@ -102,9 +96,7 @@ async def test_damage_on_the_disk_is_found_though_the_shop_still_runs(tmp_path: 
 
 
 @pytest.mark.file  # damages the file or looks for its backups; a server checks its own pages
-async def test_the_first_look_and_then_one_each_week_goes_through_every_index(
-    tmp_path: Path,
-) -> None:
+async def test_the_first_look_and_then_one_each_week_goes_through_every_index(tmp_path: Path) -> None:
     shop = await FakeShop.make(tmp_path)
     await shop.read(mtn(100, "KOFI ANTWI BADU", shop.wallet(100), "food", "93214500001"))
     looked = "SELECT COUNT(*) FROM events WHERE type = 'db.looked_through'"
@@ -157,17 +149,13 @@ async def test_damage_that_a_statement_meets_is_checked_at_once(tmp_path: Path) 
 
 
 @pytest.mark.file  # damages the file or looks for its backups; a server checks its own pages
-async def test_after_a_crash_every_index_is_checked_and_not_before_the_start(
-    tmp_path: Path,
-) -> None:
+async def test_after_a_crash_every_index_is_checked_and_not_before_the_start(tmp_path: Path) -> None:
     shop = await FakeShop.make(tmp_path)
     await shop.read(mtn(100, "KOFI ANTWI BADU", shop.wallet(100), "food", "93214500001"))
     await machine.begin_database(shop.env)
     await look_tomorrow(shop)
     shop.close()
-    corrupt(
-        tmp_path / "momo.db", "payments_by_line", "UPDATE payments SET stored_at = stored_at + 1"
-    )
+    corrupt(tmp_path / "momo.db", "payments_by_line", "UPDATE payments SET stored_at = stored_at + 1")
     again = await FakeShop.make(tmp_path, line=False)
     again.env.store.was_left_open = True
     await machine.begin_database(again.env)
@@ -192,9 +180,7 @@ async def test_a_row_that_the_schema_forbids_is_damage(tmp_path: Path) -> None:
 
 
 @pytest.mark.file  # damages the file or looks for its backups; a server checks its own pages
-async def test_a_file_that_cannot_be_opened_now_is_not_called_damaged_and_is_checked_again_soon(
-    tmp_path: Path,
-) -> None:
+async def test_a_file_that_cannot_be_opened_now_is_not_called_damaged_and_is_checked_again_soon(tmp_path: Path) -> None:
     shop = await FakeShop.make(tmp_path)
     shop.env.store.was_left_open = True
     await machine.begin_database(shop.env)
@@ -224,9 +210,7 @@ async def test_a_file_that_cannot_be_opened_now_is_not_called_damaged_and_is_che
 
 
 @pytest.mark.file  # damages the file or looks for its backups; a server checks its own pages
-async def test_damage_that_a_statement_meets_stays_while_the_file_cannot_be_checked(
-    tmp_path: Path,
-) -> None:
+async def test_damage_that_a_statement_meets_stays_while_the_file_cannot_be_checked(tmp_path: Path) -> None:
     shop = await FakeShop.make(tmp_path)
     await machine.begin_database(shop.env)
     shop.env.store.distrust_file("database disk image is malformed")
@@ -278,13 +262,7 @@ def test_a_page_that_the_disk_does_not_give_is_no_damage(finding: str) -> None:
     assert not raised.value.is_damage
 
 
-@each(
-    "finding",
-    [
-        "Tree 5 page 9: unable to get the page. error code=11",
-        "Tree 5 page 9: invalid page number 12",
-    ],
-)
+@each("finding", ["Tree 5 page 9: unable to get the page. error code=11", "Tree 5 page 9: invalid page number 12"])
 def test_a_page_that_makes_no_sense_is_damage(finding: str) -> None:
     assert inspect.damage(Answers(finding)) == finding
 

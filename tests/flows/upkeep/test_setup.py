@@ -59,13 +59,8 @@ async def test_the_first_run_makes_everything_and_shows_it(machine: Machine) -> 
         parts = parse_key(key)
         assert parts is not None
         assert parts.mode is mode
-    rows = await machine.store.read(
-        lambda reader: reader.all("SELECT sha256, mode, scopes FROM api_keys ORDER BY seq")
-    )
-    assert [(row[0], row[1]) for row in rows] == [
-        (hash_key(live), "live"),
-        (hash_key(test), "test"),
-    ]
+    rows = await machine.store.read(lambda reader: reader.all("SELECT sha256, mode, scopes FROM api_keys ORDER BY seq"))
+    assert [(row[0], row[1]) for row in rows] == [(hash_key(live), "live"), (hash_key(test), "test")]
     assert set(json.loads(rows[0][2])) == set(Scope) - {Scope.KEYS_MANAGE, Scope.BRANCH}
 
 
@@ -81,9 +76,7 @@ async def test_the_secret_is_sealed_and_the_password_hashed(machine: Machine) ->
     assert owner.name == "owner"
     assert PasswordHasher().verify(owner.password_hash, "correct horse")
     assert owner.password_hash.startswith("$argon2id$")
-    [sealed] = await machine.store.read(
-        lambda reader: endpoints.valid_secrets(reader, endpoints.ACCOUNT, 1)
-    )
+    [sealed] = await machine.store.read(lambda reader: endpoints.valid_secrets(reader, endpoints.ACCOUNT, 1))
     secret = str(result["webhook_secret"])
     assert secret not in sealed
     assert machine.vault.unseal(sealed, "webhook-secret").decode() == secret
@@ -135,23 +128,17 @@ async def test_locked_secrets_leave_one_step_for_another_run(machine: Machine) -
     assert second["api_key"] is None
 
 
-async def test_keys_that_were_never_shown_are_made_again_and_the_secret_is_shown(
-    machine: Machine,
-) -> None:
+async def test_keys_that_were_never_shown_are_made_again_and_the_secret_is_shown(machine: Machine) -> None:
     first = await machine.set_up(ASKED)
     again = await machine.set_up(SetupRequest(unshown=True))
     assert again["webhook_secret"] == first["webhook_secret"]
-    valid = await machine.store.read(
-        lambda reader: reader.all("SELECT sha256 FROM api_keys WHERE revoked_at IS NULL")
-    )
+    valid = await machine.store.read(lambda reader: reader.all("SELECT sha256 FROM api_keys WHERE revoked_at IS NULL"))
     shown = {hash_key(str(again[name])) for name in ("api_key", "test_api_key")}
     assert {row[0] for row in valid} == shown
     assert again["api_key"] != first["api_key"]
 
 
-async def test_keys_that_somebody_uses_stay_although_it_is_not_known_that_they_were_shown(
-    machine: Machine,
-) -> None:
+async def test_keys_that_somebody_uses_stay_although_it_is_not_known_that_they_were_shown(machine: Machine) -> None:
     await machine.set_up(ASKED)
     await machine.store.write(lambda tx: tx.run("UPDATE api_keys SET last_used_at = 1"))
     again = await machine.set_up(SetupRequest(unshown=True))

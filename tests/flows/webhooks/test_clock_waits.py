@@ -43,12 +43,7 @@ async def test_it_waits_and_neither_its_steps_nor_the_endpoint_suffer(shop: Fake
     await owe(shop)
     await send(shop, 400, right_us(shop, 2 * DAY_S))
     row = await only(shop)
-    assert (row.status, row.waiting, row.attempt_count, row.clock_waits) == (
-        "pending",
-        "clock",
-        0,
-        1,
-    )
+    assert (row.status, row.waiting, row.attempt_count, row.clock_waits) == ("pending", "clock", 0, 1)
     assert row.next_attempt_at == shop.clock.now_us() + RETRY_US
     assert row.error_message == "its clock is 2 days behind the time of our signature"
     (endpoint,) = await shop.rows(Endpoint, "endpoints")
@@ -71,12 +66,7 @@ async def test_a_4xx_of_a_receiver_with_our_time_is_final(shop: FakeShop) -> Non
 
 @pytest.mark.parametrize(
     ("host", "status"),
-    [
-        ("shop.example", "pending"),
-        ("localhost", "failed"),
-        ("127.0.0.1:8443", "failed"),
-        ("[::1]", "failed"),
-    ],
+    [("shop.example", "pending"), ("localhost", "failed"), ("127.0.0.1:8443", "failed"), ("[::1]", "failed")],
 )
 async def test_while_nothing_confirms_our_clock_a_4xx_is_final_only_on_this_machine(
     host: str, status: str, shop: FakeShop
@@ -109,9 +99,7 @@ async def test_it_is_due_at_once_when_the_clock_is_set(shop: FakeShop) -> None:
     assert (await only(shop)).status == "delivered"
 
 
-async def test_after_24_hours_it_is_final_and_the_diagnosis_names_the_clocks(
-    shop: FakeShop,
-) -> None:
+async def test_after_24_hours_it_is_final_and_the_diagnosis_names_the_clocks(shop: FakeShop) -> None:
     await add_endpoint(shop)
     await owe(shop)
     for _ in range(CLOCK_WAITS_MAX):

@@ -46,9 +46,7 @@ async def test_an_automatic_match_is_completed_to_the_subscribers_only(shop: Fak
     ]
 
 
-async def test_an_automatic_match_without_subscribers_is_completed_to_nobody(
-    shop: FakeShop,
-) -> None:
+async def test_an_automatic_match_without_subscribers_is_completed_to_nobody(shop: FakeShop) -> None:
     await add_endpoint(shop, "claims")
     await pay(shop, (await shop.request()).svc_code)
     assert await sent(shop) == [(FORWARDED, "claims")]
@@ -61,17 +59,13 @@ async def test_a_match_by_the_expected_network_id_is_automatic_too(shop: FakeSho
     assert await sent(shop) == [(FORWARDED, "claims")]
 
 
-async def test_an_endpoint_of_a_transactions_own_webhook_is_no_subscriber_of_others(
-    shop: FakeShop,
-) -> None:
+async def test_an_endpoint_of_a_transactions_own_webhook_is_no_subscriber_of_others(shop: FakeShop) -> None:
     await pay(shop, (await shop.request(webhook_url=OWN_URL)).svc_code)
     await pay(shop, (await shop.request()).svc_code, "93214500002")
     assert await sent(shop) == [(COMPLETED, OWN_URL)]
 
 
-async def test_the_default_webhook_hears_of_live_transactions_without_one_of_their_own(
-    tmp_path: Path,
-) -> None:
+async def test_the_default_webhook_hears_of_live_transactions_without_one_of_their_own(tmp_path: Path) -> None:
     shop = await FakeShop.make(tmp_path, Config(webhooks=Webhooks(default_url=DEFAULT_URL)))
     try:
         await add_endpoint(shop, "claims")
@@ -87,9 +81,7 @@ async def test_the_default_webhook_hears_of_live_transactions_without_one_of_the
         shop.close()
 
 
-async def test_a_reconcile_without_other_receivers_is_completed_to_those_who_claim(
-    shop: FakeShop,
-) -> None:
+async def test_a_reconcile_without_other_receivers_is_completed_to_those_who_claim(shop: FakeShop) -> None:
     await add_endpoint(shop, "claims")
     await add_endpoint(shop, "claims_not", catch_all=0)
     request = await shop.request()
@@ -99,9 +91,7 @@ async def test_a_reconcile_without_other_receivers_is_completed_to_those_who_cla
 
 
 @pytest.mark.parametrize("own", [None, OWN_URL])
-async def test_a_reconcile_with_other_receivers_is_completed_to_them_only(
-    shop: FakeShop, own: str | None
-) -> None:
+async def test_a_reconcile_with_other_receivers_is_completed_to_them_only(shop: FakeShop, own: str | None) -> None:
     await add_endpoint(shop, "claims")
     if own is None:
         await add_endpoint(shop, "asked", events=f'["{COMPLETED}"]')
@@ -124,8 +114,6 @@ async def test_an_approved_payment_without_a_transaction_is_only_forwarded(shop:
     await add_endpoint(shop, "claims")
     request = await shop.request()
     await pay(shop, request.svc_code)
-    await shop.read(
-        mtn(2500, "AMA", shop.wallet(2500), request.svc_code or "", "93214500002", concatenation=1)
-    )
+    await shop.read(mtn(2500, "AMA", shop.wallet(2500), request.svc_code or "", "93214500002", concatenation=1))
     await approve(shop)
     assert await sent(shop) == [(FORWARDED, "claims"), (FORWARDED, "claims")]

@@ -20,19 +20,7 @@ from daemon.store.webhooks import attempts as store_attempts
 from daemon.store.webhooks.attempts import DueDeliveries, EndedAttempt
 from daemon.wire import DeliveryStatus, TransactionStatus
 from tests.fakes import delivering
-from tests.fakes.outbox import (
-    ID,
-    IDS,
-    LINK,
-    POLICY,
-    add_endpoint,
-    fail,
-    lease,
-    lease_one,
-    only,
-    outcome,
-    owe,
-)
+from tests.fakes.outbox import ID, IDS, LINK, POLICY, add_endpoint, fail, lease, lease_one, only, outcome, owe
 from tests.fakes.outbox import attempts as outbox_attempts
 from tests.fakes.receipts import mtn
 from tests.fakes.sender import FakeSender, answered
@@ -63,12 +51,8 @@ async def test_a_matched_payment_is_forwarded_and_completed(shop: FakeShop) -> N
     assert (await shop.transaction(request.reference)).status is TransactionStatus.SUCCESS
 
 
-@pytest.mark.parametrize(
-    ("amount", "status"), [(2500, "SUCCESS"), (2400, "PARTIAL"), (2600, "OVERPAID")]
-)
-async def test_a_reconcile_completes_the_request_once(
-    shop: FakeShop, amount: int, status: str
-) -> None:
+@pytest.mark.parametrize(("amount", "status"), [(2500, "SUCCESS"), (2400, "PARTIAL"), (2600, "OVERPAID")])
+async def test_a_reconcile_completes_the_request_once(shop: FakeShop, amount: int, status: str) -> None:
     await add_endpoint(shop, events='["transaction.completed"]', catch_all=0)
     request = await shop.request(2500)
     await shop.read(mtn(amount, "KOFI ANTWI BADU", shop.wallet(amount), "food", ID))
@@ -124,9 +108,7 @@ async def test_a_lease_is_exclusive_until_it_ends(shop: FakeShop) -> None:
 async def test_a_lease_says_when_the_next_delivery_is_due(shop: FakeShop) -> None:
     await add_endpoint(shop)
     await owe(shop)
-    await delivering.record_outcome(
-        shop.env, await lease_one(shop), outcome(503), link=LINK, policy=POLICY
-    )
+    await delivering.record_outcome(shop.env, await lease_one(shop), outcome(503), link=LINK, policy=POLICY)
     due = await delivering.lease(shop.env, limit=5, per_endpoint=5, running={})
     assert due == DueDeliveries((), (), (await only(shop)).next_attempt_at)
 
@@ -158,9 +140,7 @@ async def test_a_paused_endpoint_gets_nothing_and_loses_nothing(shop: FakeShop) 
 async def test_a_2xx_ends_a_delivery_for_good(shop: FakeShop) -> None:
     await add_endpoint(shop)
     await owe(shop)
-    await delivering.record_outcome(
-        shop.env, await lease_one(shop), outcome(200), link=LINK, policy=POLICY
-    )
+    await delivering.record_outcome(shop.env, await lease_one(shop), outcome(200), link=LINK, policy=POLICY)
     row = await only(shop)
     assert (row.status, row.attempt_count, row.delivered_at, row.next_attempt_at) == (
         DeliveryStatus.DELIVERED,
@@ -174,15 +154,9 @@ async def test_a_2xx_ends_a_delivery_for_good(shop: FakeShop) -> None:
 async def test_a_4xx_is_a_dead_letter_at_once(shop: FakeShop) -> None:
     await add_endpoint(shop)
     await owe(shop)
-    await delivering.record_outcome(
-        shop.env, await lease_one(shop), outcome(410), link=LINK, policy=POLICY
-    )
+    await delivering.record_outcome(shop.env, await lease_one(shop), outcome(410), link=LINK, policy=POLICY)
     row = await only(shop)
-    assert (row.status, row.response_status_code, row.failed_at) == (
-        DeliveryStatus.FAILED,
-        410,
-        shop.clock.now_us(),
-    )
+    assert (row.status, row.response_status_code, row.failed_at) == (DeliveryStatus.FAILED, 410, shop.clock.now_us())
     assert await shop.values("SELECT reason FROM dead_letters") == ["permanent_4xx"]
 
 
@@ -194,9 +168,7 @@ async def test_a_5xx_is_tried_13_times_over_75_hours_and_then_buried(shop: FakeS
     while (row := await only(shop)).status is not DeliveryStatus.FAILED:
         assert row.next_attempt_at is not None
         shop.clock.advance(max(0, row.next_attempt_at - shop.clock.now_us()) / 1_000_000)
-        await delivering.record_outcome(
-            shop.env, await lease_one(shop), outcome(503), link=LINK, policy=POLICY
-        )
+        await delivering.record_outcome(shop.env, await lease_one(shop), outcome(503), link=LINK, policy=POLICY)
         attempts += 1
     hours = (shop.clock.now_us() - started) / 3.6e9
     assert attempts == 13
@@ -228,13 +200,9 @@ async def test_a_failed_one_does_not_block_the_next(shop: FakeShop) -> None:
 async def test_an_address_that_may_not_be_called_is_told_to_the_owner_once(shop: FakeShop) -> None:
     await add_endpoint(shop)
     await owe(shop)
-    blocked = AttemptOutcome(
-        None, "", DeliveryError.BLOCKED_ADDRESS, "shop.example: it is private", 1000
-    )
+    blocked = AttemptOutcome(None, "", DeliveryError.BLOCKED_ADDRESS, "shop.example: it is private", 1000)
     for _ in range(2):
-        await delivering.record_outcome(
-            shop.env, await lease_one(shop), blocked, link=LINK, policy=POLICY
-        )
+        await delivering.record_outcome(shop.env, await lease_one(shop), blocked, link=LINK, policy=POLICY)
         shop.clock.advance(60)
     assert (await only(shop)).status is DeliveryStatus.RETRYING
     [told] = await shop.rows(Event, "events", "type = 'endpoint.blocked'")
@@ -263,9 +231,7 @@ WRITTEN = (
 """Queries of all rows that the attempts of one endpoint write."""
 
 
-async def test_locked_secrets_make_deliveries_wait(
-    shop: FakeShop, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_locked_secrets_make_deliveries_wait(shop: FakeShop, monkeypatch: pytest.MonkeyPatch) -> None:
     from daemon.runtime.secrets import SecretsLocked, Vault
     from daemon.sender.https import Sender
 
@@ -278,11 +244,7 @@ async def test_locked_secrets_make_deliveries_wait(
     monkeypatch.setattr(Vault, "unseal", locked)
     assert await deliver.attempt(shop.env, Sender(), await lease_one(shop)) is None
     row = await only(shop)
-    assert (row.status, row.waiting, row.attempt_count) == (
-        DeliveryStatus.PENDING,
-        "secrets_locked",
-        0,
-    )
+    assert (row.status, row.waiting, row.attempt_count) == (DeliveryStatus.PENDING, "secrets_locked", 0)
 
 
 async def test_a_cut_off_attempt_is_given_back_uncounted(shop: FakeShop) -> None:
@@ -309,17 +271,11 @@ async def test_what_is_leased_ahead_is_the_oldest_and_counted_one_by_one(shop: F
     await add_endpoint(shop)
     for number in range(5):
         await owe(shop, f"9321450000{number}")
-    due = await delivering.lease(
-        shop.env, limit=5, per_endpoint=1, running={}, ahead={("e1", False): 2}
-    )
+    due = await delivering.lease(shop.env, limit=5, per_endpoint=1, running={}, ahead={("e1", False): 2})
     assert due.places == (("e1", False),)
     assert [(one.delivery.seq, one.number) for one in due.leased] == [(1, 1), (2, 1), (3, 1)]
     more = await delivering.lease(
-        shop.env,
-        limit=0,
-        per_endpoint=1,
-        running={("e1", False): 1},
-        ahead={("e1", False): 9},
+        shop.env, limit=0, per_endpoint=1, running={("e1", False): 1}, ahead={("e1", False): 9}
     )
     assert more.places == ()
     assert [one.delivery.seq for one in more.leased] == [4, 5]
@@ -330,13 +286,7 @@ async def test_free_places_get_a_delivery_before_any_is_leased_ahead(shop: FakeS
     for number in range(4):
         await owe(shop, f"9321450000{number}")
     key = ("e1", False)
-    due = await delivering.lease(
-        shop.env,
-        limit=5,
-        per_endpoint=2,
-        running={key: 1},
-        ahead={key: 2},
-    )
+    due = await delivering.lease(shop.env, limit=5, per_endpoint=2, running={key: 1}, ahead={key: 2})
     assert due.places == (key,)
     assert [one.delivery.seq for one in due.leased] == [1, 2, 3]
 
@@ -397,9 +347,7 @@ async def test_what_is_written_together_is_what_is_written_one_by_one(shop: Fake
     now = shop.clock.now_us()
     together = [
         EndedAttempt(one, answer, LINK, POLICY, now, 0.5)
-        for one, answer in zip(
-            [one for one in leased if one.endpoint.id == "e1"], answers, strict=True
-        )
+        for one, answer in zip([one for one in leased if one.endpoint.id == "e1"], answers, strict=True)
     ]
     decisions = (await deliver.turn(shop.env, ended=together)).decisions
 

@@ -37,12 +37,8 @@ async def change(shop: FakeShop, **changes: Any) -> endpoints.Changed:
     return await endpoints.update(shop.env, OWNER, "e1", EndpointChanges(**changes))
 
 
-@pytest.mark.parametrize(
-    "answer", [outcome(500), outcome(400), outcome(None, DeliveryError.TIMEOUT)]
-)
-async def test_the_twentieth_failure_in_a_row_pauses(
-    shop: FakeShop, answer: AttemptOutcome
-) -> None:
+@pytest.mark.parametrize("answer", [outcome(500), outcome(400), outcome(None, DeliveryError.TIMEOUT)])
+async def test_the_twentieth_failure_in_a_row_pauses(shop: FakeShop, answer: AttemptOutcome) -> None:
     await add_endpoint(shop, consecutive_failures=19)
     await owe(shop)
     await finish(shop, await lease_one(shop), answer)
@@ -67,9 +63,7 @@ async def test_an_implicit_endpoint_is_never_paused(shop: FakeShop) -> None:
     await add_endpoint(shop)
     await owe(shop)
     leased = await lease_one(shop)
-    await shop.env.store.write(
-        lambda tx: tx.run("UPDATE endpoints SET kind = 'implicit', consecutive_failures = 19")
-    )
+    await shop.env.store.write(lambda tx: tx.run("UPDATE endpoints SET kind = 'implicit', consecutive_failures = 19"))
     implicit = structs.replace(leased.endpoint, kind="implicit")
     await finish(shop, structs.replace(leased, endpoint=implicit), outcome(500))
     row = await endpoint(shop)
@@ -81,9 +75,7 @@ async def test_a_failure_of_our_own_link_does_not_pause(shop: FakeShop) -> None:
     await owe(shop)
     unreached = AttemptOutcome(None, "", DeliveryError.DNS_ERROR, "no such name", 1000)
     link = LinkState(other_host_answered=False, other_host_known=True)
-    await delivering.record_outcome(
-        shop.env, await lease_one(shop), unreached, link=link, policy=POLICY
-    )
+    await delivering.record_outcome(shop.env, await lease_one(shop), unreached, link=link, policy=POLICY)
     assert (await endpoint(shop)).is_active
 
 
@@ -161,9 +153,7 @@ async def test_a_resume_of_one_that_is_owed_nothing_begins_no_outage(shop: FakeS
     assert len(await lease(shop)) == 2, "neither waits behind a probe"
 
 
-async def test_saying_that_an_endpoint_is_active_that_is_forgets_its_streak_and_not_its_outage(
-    shop: FakeShop,
-) -> None:
+async def test_saying_that_an_endpoint_is_active_that_is_forgets_its_streak_and_not_its_outage(shop: FakeShop) -> None:
     await add_endpoint(shop, consecutive_failures=14)
     for telco_id in IDS[:2]:
         await owe(shop, telco_id)

@@ -30,9 +30,7 @@ async def arrive(shop: FakeShop, leased: Leased) -> None:
 
 async def owed(shop: FakeShop, endpoint_id: str = "e1") -> list[Delivery]:
     rows = await shop.rows(
-        Delivery,
-        "deliveries",
-        f"endpoint_seq = (SELECT seq FROM endpoints WHERE id = '{endpoint_id}')",
+        Delivery, "deliveries", f"endpoint_seq = (SELECT seq FROM endpoints WHERE id = '{endpoint_id}')"
     )
     return [row for row in rows if isinstance(row, Delivery)]
 
@@ -58,9 +56,7 @@ async def ended(shop: FakeShop, monkeypatch: pytest.MonkeyPatch) -> FakeShop:
         await owe(shop, f"9321450000{number}")
     for leased in await lease(shop, limit=5):
         await fail(shop, leased)
-    later = (
-        "UPDATE deliveries SET next_attempt_at = next_attempt_at + :hour WHERE status = 'retrying'"
-    )
+    later = "UPDATE deliveries SET next_attempt_at = next_attempt_at + :hour WHERE status = 'retrying'"
     await run(shop, later, hour=HOUR_US)
     shop.clock.advance(30)
     (probe,) = await lease(shop)
@@ -80,9 +76,7 @@ async def test_retries_get_their_times_a_piece_a_turn_oldest_first(ended: FakeSh
     assert times == [began + place * FLUSH_GAP_US for place in range(5)]
 
 
-async def test_until_all_have_their_times_first_attempts_go_out_and_retries_do_not(
-    ended: FakeShop,
-) -> None:
+async def test_until_all_have_their_times_first_attempts_go_out_and_retries_do_not(ended: FakeShop) -> None:
     # Overdue retries without a new time would be sent in a burst.
     overdue = "UPDATE deliveries SET next_attempt_at = 1 WHERE seq IN (3, 4, 5)"
     await run(ended, overdue)
@@ -114,9 +108,7 @@ async def test_an_outage_that_ends_in_the_middle_of_it_begins_it_anew(ended: Fak
     for _ in range(2):
         await delivering.lease(ended.env, limit=1, per_endpoint=0, running={})
     rows = [row for row in await owed(ended) if row.status is DeliveryStatus.RETRYING]
-    assert [row.next_attempt_at for row in rows] == [
-        now + place * FLUSH_GAP_US for place in range(5)
-    ]
+    assert [row.next_attempt_at for row in rows] == [now + place * FLUSH_GAP_US for place in range(5)]
     assert all(row.extra for row in rows)
 
 
@@ -188,9 +180,7 @@ async def test_a_retry_whose_attempts_are_gone_is_a_probe_too(shop: FakeShop) ->
 Row = tuple[str, int, bool]
 """A status, seconds from now until it is due, and whether it is being sent."""
 ROWS = st.lists(
-    st.tuples(st.sampled_from(["pending", "retrying"]), st.integers(-3, 3), st.booleans()),
-    min_size=9,
-    max_size=9,
+    st.tuples(st.sampled_from(["pending", "retrying"]), st.integers(-3, 3), st.booleans()), min_size=9, max_size=9
 )
 
 
@@ -200,20 +190,13 @@ def lay(tx: Tx, rows: list[Row], now: int) -> None:
         tx.run(
             "UPDATE deliveries SET status = :status, next_attempt_at = :at, leased_until = :until, extra = 0 "
             "WHERE seq = :seq",
-            {
-                "status": status,
-                "at": now + due_s * 1_000_000,
-                "until": now + HOUR_US if leased else None,
-                "seq": seq,
-            },
+            {"status": status, "at": now + due_s * 1_000_000, "until": now + HOUR_US if leased else None, "seq": seq},
         )
 
 
 @settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(rows=ROWS, piece=st.integers(1, 4))
-async def test_in_pieces_it_comes_to_what_it_comes_to_in_one(
-    shop: FakeShop, rows: list[Row], piece: int
-) -> None:
+async def test_in_pieces_it_comes_to_what_it_comes_to_in_one(shop: FakeShop, rows: list[Row], piece: int) -> None:
     if not await shop.values("SELECT 1 FROM endpoints"):
         await add_endpoint(shop)
         for number in range(9):
@@ -261,13 +244,9 @@ async def test_a_probe_is_the_due_one_that_was_tried_least_recently(
         await fail(shop, await lease_one(shop))
     for seq, is_due in enumerate(due[:5], 1):
         at = seq if is_due else now + HOUR_US
-        await run(
-            shop, "UPDATE deliveries SET next_attempt_at = :at WHERE seq = :seq", seq=seq, at=at
-        )
+        await run(shop, "UPDATE deliveries SET next_attempt_at = :at WHERE seq = :seq", seq=seq, at=at)
     last = {seq: place for place, seq in enumerate(tries)}
     waiting = [seq for seq in range(1, 6) if due[seq - 1]]
     expected = min(waiting, key=lambda seq: (last.get(seq, -1), seq), default=None)
     await run(shop, "UPDATE endpoints SET consecutive_failures = 3, last_failure_at = 1")
-    assert [one.delivery.seq for one in await lease(shop)] == [
-        seq for seq in (expected,) if seq is not None
-    ]
+    assert [one.delivery.seq for one in await lease(shop)] == [seq for seq in (expected,) if seq is not None]

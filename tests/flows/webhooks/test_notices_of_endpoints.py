@@ -25,9 +25,7 @@ async def mails(shop: FakeShop) -> list[str]:
 async def test_what_it_answered_last_and_what_to_do_are_in_the_mail(shop: FakeShop) -> None:
     await add_endpoint(shop, consecutive_failures=9)
     await owe(shop)
-    await delivering.record_outcome(
-        shop.env, await lease_one(shop), outcome(503), link=LINK, policy=POLICY
-    )
+    await delivering.record_outcome(shop.env, await lease_one(shop), outcome(503), link=LINK, policy=POLICY)
     (body,) = await mails(shop)
     assert body == (
         "10 deliveries in a row failed at https://shop.example/hook. Its last answer was 503: it has an internal "
@@ -38,9 +36,7 @@ async def test_what_it_answered_last_and_what_to_do_are_in_the_mail(shop: FakeSh
 async def test_a_webhook_that_was_given_up_is_named_with_its_reason(shop: FakeShop) -> None:
     await add_endpoint(shop)
     await owe(shop)
-    await delivering.record_outcome(
-        shop.env, await lease_one(shop), outcome(404), link=LINK, policy=POLICY
-    )
+    await delivering.record_outcome(shop.env, await lease_one(shop), outcome(404), link=LINK, policy=POLICY)
     (body,) = await mails(shop)
     assert body.startswith(
         "A webhook to https://shop.example/hook was given up: it is a dead letter now. Its last answer was 404: "
@@ -62,9 +58,7 @@ async def test_a_streak_is_shown_as_long_as_it_is_now(shop: FakeShop) -> None:
     assert "(1 more time since " in digest
 
 
-async def test_after_the_pause_nobody_is_told_any_more_that_it_will_be_paused(
-    shop: FakeShop,
-) -> None:
+async def test_after_the_pause_nobody_is_told_any_more_that_it_will_be_paused(shop: FakeShop) -> None:
     await add_endpoint(shop)
     for count in (10, 14, 18):
         await fails(shop, count)
@@ -76,9 +70,7 @@ async def test_after_the_pause_nobody_is_told_any_more_that_it_will_be_paused(
     assert (paused.recovered_at is None, failing.recovered_at is None) == (True, False)
 
 
-async def test_the_end_of_an_automatic_pause_is_told_and_that_of_the_owners_own_is_not(
-    shop: FakeShop,
-) -> None:
+async def test_the_end_of_an_automatic_pause_is_told_and_that_of_the_owners_own_is_not(shop: FakeShop) -> None:
     await add_endpoint(shop)
     await endpoints.update(shop.env, OWNER, "e1", EndpointChanges(is_active=False))
     await endpoints.update(shop.env, OWNER, "e1", EndpointChanges(is_active=True))
@@ -87,9 +79,7 @@ async def test_the_end_of_an_automatic_pause_is_told_and_that_of_the_owners_own_
     await mails(shop)
     await endpoints.update(shop.env, OWNER, "e1", EndpointChanges(is_active=False))
     await endpoints.update(shop.env, OWNER, "e1", EndpointChanges(is_active=True))
-    assert await mails(shop) == [
-        "https://shop.example/hook was resumed: its waiting deliveries are sent."
-    ]
+    assert await mails(shop) == ["https://shop.example/hook was resumed: its waiting deliveries are sent."]
     (row,) = await listed(shop)
     assert row.recovered_at is not None
 
@@ -106,9 +96,7 @@ async def test_a_deletion_is_no_news_but_the_end_of_a_pause(shop: FakeShop) -> N
     assert {row.recovered_at is None for row in await listed(shop)} == {False}
 
 
-async def test_the_address_of_orders_is_never_said_to_be_paused_and_is_shown_where_it_is_listed(
-    shop: FakeShop,
-) -> None:
+async def test_the_address_of_orders_is_never_said_to_be_paused_and_is_shown_where_it_is_listed(shop: FakeShop) -> None:
     await add_endpoint(shop, kind="implicit")
     await fails(shop, 20)
     (body,) = await mails(shop)
@@ -123,9 +111,7 @@ async def is_blocked(shop: FakeShop) -> None:
     """Let its first webhook fail because of a blocked address, with a notice to the owner."""
     await add_endpoint(shop)
     await owe(shop)
-    await delivering.record_outcome(
-        shop.env, await lease_one(shop), BLOCKED, link=LINK, policy=POLICY
-    )
+    await delivering.record_outcome(shop.env, await lease_one(shop), BLOCKED, link=LINK, policy=POLICY)
     (body,) = await mails(shop)
     assert body.startswith("Nothing may be sent to https://shop.example/hook: its address is not")
     shop.clock.advance(60)
@@ -136,27 +122,19 @@ async def open_notices(shop: FakeShop) -> list[str]:
 
 
 @pytest.mark.parametrize("answer", [outcome(200), outcome(503), outcome(410)])
-async def test_a_blocked_address_that_may_be_called_again_is_told_once(
-    shop: FakeShop, answer: AttemptOutcome
-) -> None:
+async def test_a_blocked_address_that_may_be_called_again_is_told_once(shop: FakeShop, answer: AttemptOutcome) -> None:
     await is_blocked(shop)
     assert await open_notices(shop) == ["endpoint.blocked"]
-    await delivering.record_outcome(
-        shop.env, await lease_one(shop), answer, link=LINK, policy=POLICY
-    )
+    await delivering.record_outcome(shop.env, await lease_one(shop), answer, link=LINK, policy=POLICY)
     told = await mails(shop)
-    assert told[0] == (
-        "https://shop.example/hook may be called again: its waiting deliveries are sent."
-    )
+    assert told[0] == ("https://shop.example/hook may be called again: its waiting deliveries are sent.")
     assert "endpoint.blocked" not in await open_notices(shop)
 
 
 async def test_that_is_told_too_when_another_webhook_has_arrived_before(shop: FakeShop) -> None:
     await is_blocked(shop)
     await shop.env.store.write(lambda tx: tx.run("UPDATE endpoints SET consecutive_failures = 0"))
-    ended = EndedAttempt(
-        await lease_one(shop), outcome(200), LINK, POLICY, now=shop.clock.now_us(), unit=0.5
-    )
+    ended = EndedAttempt(await lease_one(shop), outcome(200), LINK, POLICY, now=shop.clock.now_us(), unit=0.5)
     await deliver.turn(shop.env, ended=[ended])
     assert len(await mails(shop)) == 1
     assert await open_notices(shop) == []
@@ -165,9 +143,7 @@ async def test_that_is_told_too_when_another_webhook_has_arrived_before(shop: Fa
 @pytest.mark.parametrize(
     "changes", [EndpointChanges(is_active=False), EndpointChanges(url="https://shop.example/other")]
 )
-async def test_a_pause_or_another_address_ends_a_block_without_a_word(
-    shop: FakeShop, changes: EndpointChanges
-) -> None:
+async def test_a_pause_or_another_address_ends_a_block_without_a_word(shop: FakeShop, changes: EndpointChanges) -> None:
     await is_blocked(shop)
     await endpoints.update(shop.env, OWNER, "e1", changes)
     assert await mails(shop) == []
@@ -188,9 +164,7 @@ async def test_an_automatic_pause_ends_it_too(shop: FakeShop) -> None:
     assert await open_notices(shop) == ["endpoint.auto_paused"]
 
 
-async def test_an_address_that_is_still_blocked_after_a_pause_or_a_change_is_told_again(
-    shop: FakeShop,
-) -> None:
+async def test_an_address_that_is_still_blocked_after_a_pause_or_a_change_is_told_again(shop: FakeShop) -> None:
     await is_blocked(shop)
     for changes in (
         (EndpointChanges(is_active=False), EndpointChanges(is_active=True)),
@@ -202,12 +176,8 @@ async def test_an_address_that_is_still_blocked_after_a_pause_or_a_change_is_tol
         assert await open_notices(shop) == []
         for _ in range(2):
             shop.clock.advance(3600)
-            await delivering.record_outcome(
-                shop.env, await lease_one(shop), BLOCKED, link=LINK, policy=POLICY
-            )
-        assert [body.partition(":")[0] for body in await mails(shop)] == [
-            "Nothing may be sent to https"
-        ]
+            await delivering.record_outcome(shop.env, await lease_one(shop), BLOCKED, link=LINK, policy=POLICY)
+        assert [body.partition(":")[0] for body in await mails(shop)] == ["Nothing may be sent to https"]
         assert await open_notices(shop) == ["endpoint.blocked"]
         shop.clock.advance(60)
 
@@ -225,9 +195,7 @@ async def test_a_subject_is_whole_sentences_and_fits_into_an_sms(shop: FakeShop)
     where = f"https://{'a-long-name.' * 3}example/hook"
     await add_endpoint(shop, url=where, consecutive_failures=19)
     await owe(shop)
-    await delivering.record_outcome(
-        shop.env, await lease_one(shop), outcome(503), link=LINK, policy=POLICY
-    )
+    await delivering.record_outcome(shop.env, await lease_one(shop), outcome(503), link=LINK, policy=POLICY)
     await mails(shop)
     (subject,) = await shop.values("SELECT subject FROM notice_sends")
     assert subject == f"momo: {where} was paused after 20 failures in a row."
@@ -236,10 +204,7 @@ async def test_a_subject_is_whole_sentences_and_fits_into_an_sms(shop: FakeShop)
 async def test_a_sentence_that_is_too_long_for_a_subject_is_cut_at_a_word(shop: FakeShop) -> None:
     await add_endpoint(shop, url=f"https://shop.example/{'x' * 60}")
     await add_event(
-        shop,
-        "endpoint.blocked",
-        endpoint_id="e1",
-        why="its name leads to an address of this shop's own network",
+        shop, "endpoint.blocked", endpoint_id="e1", why="its name leads to an address of this shop's own network"
     )
     await mails(shop)
     (subject,) = await shop.values("SELECT subject FROM notice_sends")

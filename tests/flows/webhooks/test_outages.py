@@ -15,18 +15,7 @@ from daemon.store.webhooks import deliveries as store_deliveries
 from daemon.store.webhooks.attempts import DueDeliveries, Workers
 from daemon.wire import DeliveryStatus
 from tests.fakes import delivering
-from tests.fakes.outbox import (
-    IDS,
-    LINK,
-    POLICY,
-    add_endpoint,
-    fail,
-    lease,
-    lease_one,
-    only,
-    outcome,
-    owe,
-)
+from tests.fakes.outbox import IDS, LINK, POLICY, add_endpoint, fail, lease, lease_one, only, outcome, owe
 from tests.fakes.sender import FakeSender, answered
 from tests.fakes.shop import OWNER, FakeShop
 
@@ -40,9 +29,7 @@ async def in_outage(shop: FakeShop, waiting: int = 4, failed: int = 3) -> None:
         await fail(shop, leased)
 
 
-async def test_from_three_failures_on_all_wait_behind_a_probe_after_5_15_and_30_s(
-    shop: FakeShop,
-) -> None:
+async def test_from_three_failures_on_all_wait_behind_a_probe_after_5_15_and_30_s(shop: FakeShop) -> None:
     await in_outage(shop)
     # The fourth was due from the beginning; the others are due after 5 s, as their schedule has it.
     for wait_s, number in ((5, 4), (15, 1), (30, 2), (30, 3), (30, 4)):
@@ -57,9 +44,7 @@ async def test_from_three_failures_on_all_wait_behind_a_probe_after_5_15_and_30_
         await fail(shop, probe)
 
 
-async def test_an_outage_that_a_clock_which_was_ahead_noted_ends_by_the_right_one(
-    shop: FakeShop,
-) -> None:
+async def test_an_outage_that_a_clock_which_was_ahead_noted_ends_by_the_right_one(shop: FakeShop) -> None:
     shop.clock.jump(400 * 86_400.0)
     await in_outage(shop)
     shop.clock.jump(-400 * 86_400.0)
@@ -138,12 +123,8 @@ async def test_what_the_flush_brings_forward_uses_up_no_step(shop: FakeShop) -> 
     (before, *_) = await shop.rows(Delivery, "deliveries")
     assert before.next_attempt_at > shop.clock.now_us() + 3_000_000
     shop.clock.advance(3)
-    await shop.env.store.write(
-        lambda tx: store_deliveries.begin_release(tx, "e1", shop.clock.now_us())
-    )
-    await shop.env.store.write(
-        lambda tx: tx.run("UPDATE endpoints SET consecutive_failures = 0 WHERE id = 'e1'")
-    )
+    await shop.env.store.write(lambda tx: store_deliveries.begin_release(tx, "e1", shop.clock.now_us()))
+    await shop.env.store.write(lambda tx: tx.run("UPDATE endpoints SET consecutive_failures = 0 WHERE id = 'e1'"))
     retry = next(item for item in await lease(shop) if item.delivery.seq == 1)
     await fail(shop, retry)
     (after, *_) = await shop.rows(Delivery, "deliveries")
@@ -176,36 +157,24 @@ async def test_the_owner_hears_of_a_streak_before_its_end(shop: FakeShop) -> Non
 async def test_an_implicit_endpoint_is_told_of_at_20_and_never_paused(shop: FakeShop) -> None:
     await add_endpoint(shop)
     await owe(shop)
-    await shop.env.store.write(
-        lambda tx: tx.run("UPDATE endpoints SET kind = 'implicit', consecutive_failures = 19")
-    )
-    await shop.env.store.write(
-        lambda tx: tx.run("UPDATE webhook_secrets SET owner = 'account' WHERE owner = 'e1'")
-    )
+    await shop.env.store.write(lambda tx: tx.run("UPDATE endpoints SET kind = 'implicit', consecutive_failures = 19"))
+    await shop.env.store.write(lambda tx: tx.run("UPDATE webhook_secrets SET owner = 'account' WHERE owner = 'e1'"))
     await fail(shop, await lease_one(shop))
     assert await shop.values("SELECT is_active FROM endpoints") == [1]
-    assert await shop.values("SELECT type FROM events WHERE type LIKE 'endpoint.%'") == [
-        "endpoint.failing"
-    ]
+    assert await shop.values("SELECT type FROM events WHERE type LIKE 'endpoint.%'") == ["endpoint.failing"]
 
 
 @pytest.mark.parametrize(("streak", "told"), [(9, []), (10, [("endpoint.recovered", 10)])])
-async def test_the_end_of_a_long_streak_is_told(
-    shop: FakeShop, streak: int, told: list[tuple[str, int]]
-) -> None:
+async def test_the_end_of_a_long_streak_is_told(shop: FakeShop, streak: int, told: list[tuple[str, int]]) -> None:
     await add_endpoint(shop, consecutive_failures=streak)
     await owe(shop)
-    await delivering.record_outcome(
-        shop.env, await lease_one(shop), outcome(200), link=LINK, policy=POLICY
-    )
+    await delivering.record_outcome(shop.env, await lease_one(shop), outcome(200), link=LINK, policy=POLICY)
     assert await streaks(shop) == told
 
 
 async def streaks(shop: FakeShop) -> list[tuple[str, int]]:
     """Return the journal's entries about endpoints, with the number of failures."""
-    rows = await shop.values(
-        "SELECT type, data FROM events WHERE type LIKE 'endpoint.%' ORDER BY seq"
-    )
+    rows = await shop.values("SELECT type, data FROM events WHERE type LIKE 'endpoint.%' ORDER BY seq")
     return [(kind, json.loads(data)["consecutive_failures"]) for kind, data in rows]
 
 
@@ -224,15 +193,11 @@ async def test_our_own_link_down_counts_for_nothing(shop: FakeShop) -> None:
     assert await shop.values("SELECT consecutive_failures FROM endpoints") == [0]
 
 
-async def test_when_our_link_is_back_all_that_it_held_up_is_due_oldest_first(
-    shop: FakeShop,
-) -> None:
+async def test_when_our_link_is_back_all_that_it_held_up_is_due_oldest_first(shop: FakeShop) -> None:
     await add_endpoint(shop)
     for telco_id in IDS:
         await owe(shop, telco_id)
-    down = AttemptOutcome(
-        None, "", DeliveryError.NETWORK_UNREACHABLE, "no route", 1000, connected=False
-    )
+    down = AttemptOutcome(None, "", DeliveryError.NETWORK_UNREACHABLE, "no route", 1000, connected=False)
     link = LinkState(other_host_answered=False, other_host_known=True)
     for leased in await lease(shop):
         await delivering.record_outcome(shop.env, leased, down, link=link, policy=POLICY)
@@ -286,12 +251,7 @@ async def test_at_its_own_endpoint_it_stays_oldest_first(shop: FakeShop) -> None
     await resumed(shop)
     await owe(shop, "93214500009")
     found = await lease(shop, limit=20)
-    assert [(one.delivery.seq, one.is_behind) for one in found] == [
-        (2, True),
-        (3, True),
-        (4, True),
-        (5, False),
-    ]
+    assert [(one.delivery.seq, one.is_behind) for one in found] == [(2, True), (3, True), (4, True), (5, False)]
 
 
 async def test_what_is_live_always_finds_a_place_beside_backlogs(shop: FakeShop) -> None:

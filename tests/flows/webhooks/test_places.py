@@ -48,9 +48,7 @@ async def test_an_endpoint_has_two_places_and_bulk_one_of_them(
     for number in range(4):
         await owe(shop, f"932145{number:05d}")
     await run(shop, "UPDATE deliveries SET bulk = :bulk", bulk=int(bulk))
-    due = await delivering.lease(
-        shop.env, limit=10 - sum(running.values()), per_endpoint=2, running=running
-    )
+    due = await delivering.lease(shop.env, limit=10 - sum(running.values()), per_endpoint=2, running=running)
     key = "a", bulk
     assert due.places == (key,) * begin.get(key, 0)
     assert len(due.leased) == len(due.places)
@@ -104,9 +102,7 @@ async def test_from_three_failures_of_either_kind_on_a_probe_waits_longer_with_e
     shop: FakeShop, failures: int, link_failures: int, wait_s: int
 ) -> None:
     now = shop.clock.now_us()
-    await add_endpoint(
-        shop, "a", consecutive_failures=failures, link_failures=link_failures, last_failure_at=now
-    )
+    await add_endpoint(shop, "a", consecutive_failures=failures, link_failures=link_failures, last_failure_at=now)
     await owe(shop)
     if wait_s:
         shop.clock.advance(wait_s - 0.1)
@@ -142,12 +138,7 @@ async def test_neither_an_older_failure_than_a_resume_nor_a_wrong_clock_delays_a
 
 
 async def test_nothing_is_sent_to_a_host_that_our_own_link_does_not_reach(shop: FakeShop) -> None:
-    hosts = {
-        "a": "one.example",
-        "b": "one.example:8443",
-        "c": "one.example.org",
-        "d": "[2001:db8::1]",
-    }
+    hosts = {"a": "one.example", "b": "one.example:8443", "c": "one.example.org", "d": "[2001:db8::1]"}
     for name, host in hosts.items():
         url = f"https://{host}/{name}"
         await add_endpoint(shop, name, url=url, url_normalised=url)
@@ -160,15 +151,9 @@ async def test_nothing_is_sent_to_a_host_that_our_own_link_does_not_reach(shop: 
 Delivery = tuple[str, bool, bool, bool]
 """Its endpoint, whether it is bulk, a retry, and due."""
 MOSTLY, SELDOM = st.sampled_from([True] * 5 + [False]), st.sampled_from([False] * 3 + [True])
-DELIVERIES = st.lists(
-    st.tuples(st.sampled_from(ENDPOINTS), SELDOM, st.booleans(), MOSTLY), min_size=8, max_size=24
-)
-PLACES = st.dictionaries(
-    st.tuples(st.sampled_from(ENDPOINTS), st.booleans()), st.integers(1, 2), max_size=3
-)
-SERVED = st.dictionaries(
-    st.tuples(st.sampled_from(ENDPOINTS), st.booleans()), st.integers(1, 99), max_size=8
-)
+DELIVERIES = st.lists(st.tuples(st.sampled_from(ENDPOINTS), SELDOM, st.booleans(), MOSTLY), min_size=8, max_size=24)
+PLACES = st.dictionaries(st.tuples(st.sampled_from(ENDPOINTS), st.booleans()), st.integers(1, 2), max_size=3)
+SERVED = st.dictionaries(st.tuples(st.sampled_from(ENDPOINTS), st.booleans()), st.integers(1, 99), max_size=8)
 
 
 @settings(max_examples=80, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -197,7 +182,7 @@ async def test_any_choice_keeps_every_limit_and_leaves_no_place_empty(
         await fill(shop, 6)
     now = shop.clock.now_us()
     seqs = await lay(shop, wanted, now, out, backlog_seq)
-    busy = {endpoint: running.get((endpoint, False), 0) + running.get((endpoint, True), 0) for endpoint in ENDPOINTS}  # fmt: skip
+    busy = {endpoint: running.get((endpoint, False), 0) + running.get((endpoint, True), 0) for endpoint in ENDPOINTS}
     more = dict.fromkeys(((name, bulk) for name in ENDPOINTS for bulk in (False, True)), ahead)
     workers = Workers(limit, per_endpoint, running, served=served, ahead=more)
     due = (await deliver.turn(shop.env, workers=workers)).due
@@ -217,17 +202,12 @@ async def test_any_choice_keeps_every_limit_and_leaves_no_place_empty(
     assert not sum(old.values()) or sum(old.values()) + in_bulk <= max(1, all_workers // 2)
     probed = sum(name in out for name in new)
     # What is sent waits for its answer as well, so an endpoint with a worker has a delivery.
-    probing = sum(
-        name in out and busy[name] > 0 and bool(seqs[name, False] or seqs[name, True])
-        for name in ENDPOINTS
-    )
+    probing = sum(name in out and busy[name] > 0 and bool(seqs[name, False] or seqs[name, True]) for name in ENDPOINTS)
     assert not probed or probed + probing <= max(1, all_workers // 2)
     # Each queue in order, and no more ahead than asked for.
     for key in more:
         ready = [seq for seq in seqs[key] if seqs[key][seq] <= now]
-        mine = [
-            one.delivery.seq for one in due.leased if (one.endpoint.id, one.delivery.bulk) == key
-        ]
+        mine = [one.delivery.seq for one in due.leased if (one.endpoint.id, one.delivery.bulk) == key]
         if key[0] in out:
             assert len(mine) == begun[key] <= 1
         else:
@@ -269,19 +249,15 @@ async def lay(
         "delivered_at = 1"
     )
     await run(shop, done)
-    await run(shop, "UPDATE endpoints SET consecutive_failures = 0, backlog_seq = :seq", seq=backlog_seq)  # fmt: skip
+    await run(shop, "UPDATE endpoints SET consecutive_failures = 0, backlog_seq = :seq", seq=backlog_seq)
     for name in out:
-        failing = (
-            "UPDATE endpoints SET consecutive_failures = 3, last_failure_at = 1 WHERE id = :id"
-        )
+        failing = "UPDATE endpoints SET consecutive_failures = 3, last_failure_at = 1 WHERE id = :id"
         await run(shop, failing, id=name)
     rows = await shop.values(
         "SELECT d.seq, e.id FROM deliveries d JOIN endpoints e ON e.seq = d.endpoint_seq ORDER BY d.seq"
     )
-    free: dict[str, list[int]] = {name: [seq for seq, mine in rows if mine == name] for name in ENDPOINTS}  # fmt: skip
-    found: dict[QueueKey, dict[int, int]] = {
-        (name, bulk): {} for name in ENDPOINTS for bulk in (False, True)
-    }
+    free: dict[str, list[int]] = {name: [seq for seq, mine in rows if mine == name] for name in ENDPOINTS}
+    found: dict[QueueKey, dict[int, int]] = {(name, bulk): {} for name in ENDPOINTS for bulk in (False, True)}
     for name, bulk, retry, is_due in wanted:
         if not free[name]:
             continue

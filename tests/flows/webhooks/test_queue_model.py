@@ -92,9 +92,7 @@ class Machine:
         out = await self.out()
         more = {(one, bulk): ahead - 1 for one in ENDPOINTS for bulk in (False, True)}
         free = min(limit, max(0, WORKERS - sum(busy.values())))
-        due = await delivering.lease(
-            self.shop.env, limit=free, per_endpoint=2, running=busy, ahead=more
-        )
+        due = await delivering.lease(self.shop.env, limit=free, per_endpoint=2, running=busy, ahead=more)
         known = {one.delivery.id for one in self.flying}
         for one in due.leased:
             assert one.delivery.id not in known, "it is on its way already"
@@ -112,18 +110,14 @@ class Machine:
     async def record(self, ended: list[Leased]) -> None:
         now = self.shop.clock.now_us()
         answers = [
-            EndedAttempt(
-                one, outcome(200 if self.up[one.endpoint.id] else 503), LINK, POLICY, now, 0.5
-            )
+            EndedAttempt(one, outcome(200 if self.up[one.endpoint.id] else 503), LINK, POLICY, now, 0.5)
             for one in ended
         ]
         await deliver.turn(self.shop.env, ended=answers)
         self.flying = self.flying[len(ended) :]
 
     async def out(self) -> list[Any]:
-        return await self.values(
-            "SELECT id FROM endpoints WHERE consecutive_failures >= 3 OR link_failures >= 3"
-        )
+        return await self.values("SELECT id FROM endpoints WHERE consecutive_failures >= 3 OR link_failures >= 3")
 
     async def values(self, sql: str) -> list[Any]:
         return await self.shop.values(sql)
@@ -155,9 +149,7 @@ async def check(folder: Path, steps: list[tuple[str, int]]) -> None:
         for what, number in steps:
             await machine.do(what, number)
         await machine.settle()
-        left = (
-            "SELECT status FROM deliveries WHERE status <> 'delivered' OR leased_until IS NOT NULL"
-        )
+        left = "SELECT status FROM deliveries WHERE status <> 'delivered' OR leased_until IS NOT NULL"
         assert await machine.values(left) == []
         assert await machine.values("SELECT COUNT(*) FROM deliveries") == [2 * machine.owed]
         assert await machine.values("SELECT endpoint_id FROM flushes") == []

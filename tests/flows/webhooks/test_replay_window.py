@@ -42,6 +42,4 @@ async def test_only_what_the_endpoint_has_not_had_is_read_whole(
         (5, ReplayDecision.IN_FLIGHT),
         (6, ReplayDecision.IN_FLIGHT),
     ]
-    assert [None if one is None else one.payment.seq for _, one, _ in found] == [
-        None, 2, None, 4, 5, 6,
-    ]  # fmt: skip
+    assert [None if one is None else one.payment.seq for _, one, _ in found] == [None, 2, None, 4, 5, 6]

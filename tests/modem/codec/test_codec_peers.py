@@ -105,8 +105,7 @@ def against_gsmmodem(case: Case, ours: Ours) -> set[str]:
     except StopIteration:
         other_group = differences.met_if(case.dcs >= 0xE0 and case.coding != "gsm7", GSMMODEM_GROUP)
         assert other_group or differences.met_if(
-            case.header and not case.septets and case.coding == "gsm7",
-            "gsmmodem-empty-after-header",
+            case.header and not case.septets and case.coding == "gsm7", "gsmmodem-empty-after-header"
         ), case
         return differences.met
     assert theirs["smsc"] == ours.smsc
@@ -297,8 +296,6 @@ def test_what_another_writes_is_octet_for_octet_what_we_write() -> None:
     for number, text in texts(300):
         theirs = encodeSmsSubmitPdu(number, text, reference=0, requestStatusReport=False)
         ours = encode_submit(number, text)
-        assert [(str(pdu), pdu.tpduLength) for pdu in theirs] == [
-            (pdu.hex, pdu.tpdu_length) for pdu in ours
-        ]
+        assert [(str(pdu), pdu.tpduLength) for pdu in theirs] == [(pdu.hex, pdu.tpdu_length) for pdu in ours]
         read = [decode(str(pdu), direction=Direction.TO_NETWORK) for pdu in theirs]
         assert "".join(part.text for part in read if isinstance(part, Submit)) == text

@@ -54,9 +54,7 @@ def test_unpacking_gives_at_most_what_is_there(octets: bytes, count: int, fill_b
 
 
 @given(st.data(), st.integers(0, 15), st.integers(0, 15))
-def test_any_text_of_an_alphabet_round_trips(
-    data: st.DataObject, locking: int, single: int
-) -> None:
+def test_any_text_of_an_alphabet_round_trips(data: st.DataObject, locking: int, single: int) -> None:
     text = data.draw(alphabet(locking, single))
     septets = gsm7.encode(text, locking=locking, single=single)
     assert septets is not None
@@ -153,9 +151,7 @@ def test_national_tables_hold_no_code_twice_but_the_known_ones(language: int) ->
         (13, "اپڈے"),
     ],
 )
-def test_each_locking_table_writes_its_own_script_in_one_septet(
-    locking: int, first_letters: str
-) -> None:
+def test_each_locking_table_writes_its_own_script_in_one_septet(locking: int, first_letters: str) -> None:
     septets = gsm7.encode(first_letters, locking=locking)
     assert septets is not None
     assert len(septets) == len(first_letters)

@@ -81,9 +81,7 @@ def test_an_escape_cut_from_its_letter_reads_as_one_character() -> None:
 
 def test_key_holds_all_that_tells_messages_apart() -> None:
     message = delivered(PDUS["syn-ucs2-16bitref"])
-    assert key_of(SIM, message) == PartKey(
-        iccid=SIM, sender="+233000000001", width=16, reference=0xBEEF, total=3
-    )
+    assert key_of(SIM, message) == PartKey(iccid=SIM, sender="+233000000001", width=16, reference=0xBEEF, total=3)
     assert key_of(SIM, delivered(PDUS["syn-emoji-1"])) is None
 
 
@@ -114,18 +112,12 @@ def test_part_keeps_the_moment_not_the_zone() -> None:
         (part(1), part(1, None), False),
     ],
 )
-def test_a_repeat_has_the_same_position_octets_and_time(
-    one: Part, other: Part, *, repeat: bool
-) -> None:
+def test_a_repeat_has_the_same_position_octets_and_time(one: Part, other: Part, *, repeat: bool) -> None:
     assert is_repeat(one, other) is repeat
 
 
-@pytest.mark.parametrize(
-    ("seconds", "near"), [(0, True), (900, True), (-900, True), (900.1, False), (None, True)]
-)
-def test_parts_of_one_message_bear_times_within_15_minutes(
-    seconds: float | None, *, near: bool
-) -> None:
+@pytest.mark.parametrize(("seconds", "near"), [(0, True), (900, True), (-900, True), (900.1, False), (None, True)])
+def test_parts_of_one_message_bear_times_within_15_minutes(seconds: float | None, *, near: bool) -> None:
     assert is_near(part(1, 0), part(2, seconds)) is near
 
 
@@ -211,9 +203,7 @@ def test_parts_in_other_alphabets_are_read_each_by_its_own() -> None:
 
 
 def test_national_tables_count_for_their_own_part_only() -> None:
-    spanish, plain = (
-        delivered(PDUS[name]) for name in ("syn-nl-spanish-single", "syn-gsm7-esc-unknown")
-    )
+    spanish, plain = (delivered(PDUS[name]) for name in ("syn-nl-spanish-single", "syn-gsm7-esc-unknown"))
     assert (spanish.single, plain.single) == (2, 0)
     # ESC and 0x41 is a capital A with acute by the Spanish table, a plain one by the default.
     assert join([spanish, plain]) == "Canción ÁÍÓÚ áíóú ç ñ ¿qué?HAi"
@@ -230,9 +220,7 @@ def test_ucs2_cut_inside_a_unit_joins_by_octets() -> None:
     assert join([rest, cut]) == "₵A"
 
 
-texts = st.one_of(
-    st.text(characters, min_size=161, max_size=500), st.text("ab€[₵👍", min_size=80, max_size=400)
-)
+texts = st.one_of(st.text(characters, min_size=161, max_size=500), st.text("ab€[₵👍", min_size=80, max_size=400))
 
 
 @settings(max_examples=100)
@@ -245,8 +233,7 @@ def test_any_long_text_joins_in_any_order(text: str, width: int, order: Any) -> 
 
 some_time = st.integers(0, 3 * SPAN_US_MAX)
 some_parts = st.lists(
-    st.builds(Part, st.integers(1, 4), st.one_of(st.none(), some_time), st.binary(max_size=1)),
-    max_size=12,
+    st.builds(Part, st.integers(1, 4), st.one_of(st.none(), some_time), st.binary(max_size=1)), max_size=12
 )
 
 
@@ -255,9 +242,7 @@ def test_a_complete_set_near_in_time_is_always_found(
     total: int, at: int, others: list[Part], data: st.DataObject
 ) -> None:
     apart = st.integers(0, SPAN_US_MAX // 2)
-    genuine = [
-        Part(position, at + data.draw(apart), b"genuine") for position in range(1, total + 1)
-    ]
+    genuine = [Part(position, at + data.draw(apart), b"genuine") for position in range(1, total + 1)]
     candidates = data.draw(st.permutations([*genuine, *others]))
     found = choose(total, candidates)
     assert found is not None

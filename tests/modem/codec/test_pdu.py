@@ -80,12 +80,7 @@ def described(value: Deliver | Submit | StatusReport | Garbled) -> dict[str, Any
         "text": value.text,
         "encoding": str(value.coding),
         "udh": concat
-        and {
-            "ref": concat.reference,
-            "parts": concat.total,
-            "part": concat.position,
-            "ref_bits": concat.width,
-        },
+        and {"ref": concat.reference, "parts": concat.total, "part": concat.position, "ref_bits": concat.width},
         "pid": value.pid,
         "dcs": value.dcs,
         "class": value.message_class,
@@ -97,11 +92,7 @@ def test_a_vector_reads_as_published(vector: dict[str, Any]) -> None:
     value = decode(vector["pdu"], tpdu_length=vector["tpdu_octets"])
     expected = dict(vector["expect"])
     role = expected.pop("sender_role")
-    kinds: dict[str, type] = {
-        "originator": Deliver,
-        "destination": Submit,
-        "recipient": StatusReport,
-    }
+    kinds: dict[str, type] = {"originator": Deliver, "destination": Submit, "recipient": StatusReport}
     assert isinstance(value, kinds[role])
     said = described(value)
     # Clause 6.2.1.1 does not define an escape at the very end: it may show as a space or not at all.
@@ -181,28 +172,12 @@ def test_a_cut_deliver_is_always_garbled(vector: dict[str, Any]) -> None:
         ("00", None, "an erased slot of the SIM, no message"),
         ("07", None, "cut short in the SMSC: 7 octets expected, 0 left"),
         ("0C91", None, "the SMSC has 12 octets; 11 is the most there can be"),
-        (
-            "0004FF91",
-            None,
-            "the sender has 255 semi-octets; 20 is the most there can be",
-        ),
+        ("0004FF91", None, "the sender has 255 semi-octets; 20 is the most there can be"),
         ("0003", None, "message type 3 is reserved"),
         (HELLO[:-2], None, "cut short in the user data: 9 octets expected, 8 left"),
-        (
-            HELLO[:-2],
-            28,
-            "the modem announced 28 octets behind the SMSC, the line has 27",
-        ),
-        (
-            HELLO + "00",
-            28,
-            "the modem announced 28 octets behind the SMSC, the line has 29",
-        ),
-        (
-            HELLO + "00",
-            20,
-            "the modem announced 20 octets behind the SMSC, the line has 29",
-        ),
+        (HELLO[:-2], 28, "the modem announced 28 octets behind the SMSC, the line has 27"),
+        (HELLO + "00", 28, "the modem announced 28 octets behind the SMSC, the line has 29"),
+        (HELLO + "00", 20, "the modem announced 20 octets behind the SMSC, the line has 29"),
     ],
 )
 def test_what_is_garbled_says_why_it_is(line: str, length: int | None, why: str) -> None:
@@ -251,12 +226,7 @@ def test_a_whole_deliver_has_every_field() -> None:
 
 def test_encoding_makes_the_published_pdus() -> None:
     published = {vector["id"]: vector for vector in READABLE}
-    for name in (
-        "syn-alnum-11-mobilemoney",
-        "syn-cedi-ucs2",
-        "syn-emoji-1",
-        "syn-gsm7-euro-160",
-    ):
+    for name in ("syn-alnum-11-mobilemoney", "syn-cedi-ucs2", "syn-emoji-1", "syn-gsm7-euro-160"):
         vector = published[name]
         expect = vector["expect"]
         pdus = encode_deliver(expect["sender"], expect["text"], SENT_AT, smsc=expect["smsc"])
@@ -265,10 +235,7 @@ def test_encoding_makes_the_published_pdus() -> None:
         vector = published[name]
         expect = vector["expect"]
         (submit,) = encode_submit(expect["sender"], expect["text"], validity=0xFF)
-        assert (submit.hex, submit.tpdu_length) == (
-            vector["pdu"],
-            vector["tpdu_octets"],
-        )
+        assert (submit.hex, submit.tpdu_length) == (vector["pdu"], vector["tpdu_octets"])
     vector = published["syn-submit-no-vp"]
     (submit,) = encode_submit("+233000000001", "no validity")
     assert (submit.hex, submit.tpdu_length) == (vector["pdu"], vector["tpdu_octets"])
@@ -296,10 +263,7 @@ def test_elements_ports_and_concat_are_found_among_others() -> None:
     assert isinstance(read, Deliver)
     assert read.ports == ApplicationPorts(destination=2948, source=9200)
     assert read.concat == Concat(reference=0x0A0B, width=16, total=2, position=1)
-    assert read.elements == (
-        Element(0x05, bytes.fromhex("0B8423F0")),
-        Element(0x08, bytes.fromhex("0A0B0201")),
-    )
+    assert read.elements == (Element(0x05, bytes.fromhex("0B8423F0")), Element(0x08, bytes.fromhex("0A0B0201")))
 
 
 def test_elements_of_a_wrong_length_are_skipped() -> None:
@@ -362,9 +326,7 @@ def test_status_says_what_became_of_a_message(status: int, outcome: SendOutcome)
 @pytest.mark.slow
 @settings(max_examples=share(5_000), deadline=None)
 @given(st.one_of(numbers, names), texts, times, st.sampled_from([8, 16]))
-def test_any_message_reads_back_at_length(
-    sender: str, text: str, sent_at: datetime, width: int
-) -> None:
+def test_any_message_reads_back_at_length(sender: str, text: str, sent_at: datetime, width: int) -> None:
     pdus = encode_deliver(sender, text, sent_at, reference=200, width=width)
     values = [decode(pdu) for pdu in pdus]
     assert "".join(value.text for value in values if isinstance(value, Deliver)) == text
@@ -384,10 +346,7 @@ def test_the_kept_form_of_a_part_is_decoded_to_the_same_values(
 @given(numbers, texts, st.sampled_from([8, 16]), st.booleans())
 def test_any_submit_reads_back(number: str, text: str, width: int, report: bool) -> None:
     submits = encode_submit(number, text, 9, width=width, status_report=report)
-    values = [
-        decode(submit.hex, tpdu_length=submit.tpdu_length, direction=Direction.TO_NETWORK)
-        for submit in submits
-    ]
+    values = [decode(submit.hex, tpdu_length=submit.tpdu_length, direction=Direction.TO_NETWORK) for submit in submits]
     messages = [value for value in values if isinstance(value, Submit)]
     assert "".join(message.text for message in messages) == text
     assert {(m.recipient, m.status_report) for m in messages} == {(number, report)}
@@ -441,7 +400,5 @@ def test_decoding_garbage_never_raises(line: str, length: int | None, direction:
 @pytest.mark.timeout(600)  # half a minute of work, on a machine that may be busy or slow
 @settings(max_examples=share(20_000), deadline=None)
 @given(lines, lengths, directions)
-def test_decoding_much_garbage_never_raises(
-    line: str, length: int | None, direction: Direction
-) -> None:
+def test_decoding_much_garbage_never_raises(line: str, length: int | None, direction: Direction) -> None:
     check_never_raises(line, length, direction)

@@ -9,15 +9,7 @@ from hypothesis import strategies as st
 
 from daemon.modem.codec.pdu import decode
 from daemon.modem.codec.pdu_encode import encode_deliver, encode_submit
-from daemon.modem.codec.pdu_fields import (
-    Concat,
-    Deliver,
-    Direction,
-    Garbled,
-    SenderType,
-    Submit,
-    write_concat,
-)
+from daemon.modem.codec.pdu_fields import Concat, Deliver, Direction, Garbled, SenderType, Submit, write_concat
 from tests.fakes.each import each
 from tests.modem.codec.drawn_pdus import names, numbers, texts, times
 from tests.modem.codec.test_pdu import HELLO, SENT_AT
@@ -34,12 +26,7 @@ def test_what_goes_to_the_network_is_a_submit_only() -> None:
 
 def test_a_submit_with_everything_reads_back() -> None:
     (submit,) = encode_submit(
-        "+233200000001",
-        "Code A7K2M9",
-        status_report=True,
-        smsc="+233000000500",
-        validity=0xA7,
-        message_class=0,
+        "+233200000001", "Code A7K2M9", status_report=True, smsc="+233000000500", validity=0xA7, message_class=0
     )
     value = decode(submit.hex, tpdu_length=submit.tpdu_length)
     assert isinstance(value, Submit)
@@ -65,11 +52,7 @@ def test_parts_of_a_submit_carry_their_reference() -> None:
         ("a" * 160, 8, [160]),
         ("a" * 161, 8, [153, 8]),
         ("a" * 161, 16, [152, 9]),
-        (
-            "a" * 152 + "€" * 10,
-            8,
-            [152, 10],
-        ),  # the pair that would be cut goes over whole
+        ("a" * 152 + "€" * 10, 8, [152, 10]),  # the pair that would be cut goes over whole
         ("₵" * 70, 8, [70]),
         ("₵" * 71, 8, [67, 4]),
         ("₵" * 71, 16, [66, 5]),
@@ -77,9 +60,7 @@ def test_parts_of_a_submit_carry_their_reference() -> None:
         ("", 8, [0]),
     ],
 )
-def test_long_texts_are_cut_where_the_standard_allows(
-    text: str, width: int, sizes: list[int]
-) -> None:
+def test_long_texts_are_cut_where_the_standard_allows(text: str, width: int, sizes: list[int]) -> None:
     pdus = encode_deliver("+233000000001", text, SENT_AT, reference=5, width=width)
     values = [decode(pdu) for pdu in pdus]
     texts = [value.text for value in values if isinstance(value, Deliver)]
@@ -93,10 +74,7 @@ def test_long_texts_are_cut_where_the_standard_allows(
         ({"sender": "A name too long"}, "not 1 to 11 GSM 7-bit characters"),
         ({"sender": "GH₵"}, "not 1 to 11 GSM 7-bit characters"),
         ({"sender": "1" * 21}, "not 1 to 20 digits|not 1 to 11"),
-        (
-            {"sender": "x", "sender_type": SenderType.NATIONAL},
-            "not a number of 1 to 20 digits",
-        ),
+        ({"sender": "x", "sender_type": SenderType.NATIONAL}, "not a number of 1 to 20 digits"),
         ({"smsc": "network"}, "not a number of 1 to 20 digits"),
         ({"smsc": ""}, "not a number of 1 to 20 digits"),
         ({"sent_at": datetime(2026, 1, 1)}, "needs a zone"),  # noqa: DTZ001 -- that is the fault

@@ -18,9 +18,7 @@ def test_every_state_has_a_row() -> None:
 
 @each("state", State)
 @each("cause", Cause)
-def test_a_move_that_is_not_in_the_table_raises_and_changes_nothing(
-    state: State, cause: Cause
-) -> None:
+def test_a_move_that_is_not_in_the_table_raises_and_changes_nothing(state: State, cause: Cause) -> None:
     session = Session(SessionSettings(), 0.0)
     session.state = state
     if cause in TRANSITIONS[state]:
@@ -76,9 +74,7 @@ def swap_silently(phone: Phone, iccid: str, imsi: str, lying: str = "") -> None:
 
 
 @pytest.mark.parametrize("make", sorted(FAMILIES))
-def test_what_lies_on_a_sim_that_was_changed_without_a_word_is_never_read_as_the_old_ones(
-    make: str,
-) -> None:
+def test_what_lies_on_a_sim_that_was_changed_without_a_word_is_never_read_as_the_old_ones(make: str) -> None:
     shop = Shop(Phone(FAMILIES[make].identity(), family=FAMILIES[make]))
     shop.wait(30.0)
     assert shop.state() is State.READY
@@ -115,9 +111,7 @@ def test_a_sim_that_is_only_taken_out_without_a_word_is_waited_for() -> None:
 def test_a_phone_that_refuses_to_tell_its_sim_any_more_holds_no_message_up() -> None:
     shop = ready()
     shop.wait(30.0)
-    shop.phone.faults.change(
-        {"error_count": 10_000, "error_line": "+CME ERROR: 100", "error_on": "+CCID"}
-    )
+    shop.phone.faults.change({"error_count": 10_000, "error_line": "+CME ERROR: 100", "error_on": "+CCID"})
     shop.phone.deliver(pdu(3))
     shop.wait(1.0)
     assert [entry.pdu for entry in shop.read] == [pdu(3)]

@@ -104,16 +104,7 @@ def test_the_same_happens_byte_by_byte() -> None:
     assert events[0] == events[1]
 
 
-LINES = (
-    b"^RSSI:14",
-    b"+CMTI: ,-1",
-    b"AT+CMGR=1",
-    b"+CREG: 1",
-    b"RING",
-    b"+CMGL:",
-    b"+CMGR: 1",
-    b">",
-)
+LINES = (b"^RSSI:14", b"+CMTI: ,-1", b"AT+CMGR=1", b"+CREG: 1", b"RING", b"+CMGL:", b"+CMGR: 1", b">")
 LINES_TO_ADD = (*(b"\r\n" + line + b"\r\n" for line in LINES), *(line[:5] for line in LINES))
 
 
@@ -194,9 +185,7 @@ LINES_bytes = st.sampled_from(
         b"+CPMS: 1,20,1,20", b'+CPMS: "SM",', b"+CSCA: ", b"+CREG: 1", b"+CUSD:", b"00", b"07911332", b"^SYSSTART",
     ]
 )  # fmt: skip
-OCTETS = st.lists(
-    st.binary(max_size=40) | LINES_bytes.map(lambda line: b"\r\n" + line + b"\r\n")
-).map(b"".join)
+OCTETS = st.lists(st.binary(max_size=40) | LINES_bytes.map(lambda line: b"\r\n" + line + b"\r\n")).map(b"".join)
 
 
 @given(OCTETS, st.integers(1, 50))

@@ -4,14 +4,7 @@ import pytest
 from msgspec.structs import replace
 
 from daemon.modem.session.at import clock_us
-from daemon.modem.session.events import (
-    Health,
-    Hung,
-    NetworkClock,
-    Noted,
-    Ready,
-    Registration,
-)
+from daemon.modem.session.events import Health, Hung, NetworkClock, Noted, Ready, Registration
 from daemon.modem.session.session import State
 from tests.fakes.session_with_phone import Shop, part, pdu, ready
 from tests.phones.phone import Phone

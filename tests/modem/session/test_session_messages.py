@@ -27,13 +27,7 @@ def test_a_notice_of_another_storage_selects_it_and_goes_back() -> None:
     before = shop.phone.command_count
     shop.phone.deliver(pdu(7), "ME")
     shop.talk()
-    assert shop.commands_since(before) == [
-        'AT+CPMS="ME"',
-        "AT+CMGR=1",
-        "AT+CMGR=1",
-        "AT+CMGD=1",
-        'AT+CPMS="SM"',
-    ]
+    assert shop.commands_since(before) == ['AT+CPMS="ME"', "AT+CMGR=1", "AT+CMGR=1", "AT+CMGD=1", 'AT+CPMS="SM"']
     assert shop.read == [part(7, 1, "ME")]
 
 
@@ -297,9 +291,7 @@ def show_nothing(_data: bytes) -> bytes:
 
 
 @pytest.mark.parametrize("listing", [refuse, refuse_behind_the_damaged, show_nothing])
-def test_messages_that_the_list_does_not_show_are_read_stored_and_deleted(
-    listing: Callable[[bytes], bytes],
-) -> None:
+def test_messages_that_the_list_does_not_show_are_read_stored_and_deleted(listing: Callable[[bytes], bytes]) -> None:
     phone = Phone(storages={"SM": 20})
     phone.preload([pdu(number) for number in range(5)])
 
@@ -313,9 +305,7 @@ def test_messages_that_the_list_does_not_show_are_read_stored_and_deleted(
 
 
 @pytest.mark.parametrize("listing", [refuse, refuse_behind_the_damaged, show_nothing])
-def test_slot_that_cannot_be_read_is_told_and_the_others_are_read(
-    listing: Callable[[bytes], bytes],
-) -> None:
+def test_slot_that_cannot_be_read_is_told_and_the_others_are_read(listing: Callable[[bytes], bytes]) -> None:
     phone = Phone(storages={"SM": 20})
     phone.preload([pdu(number) for number in range(5)])
 
@@ -346,9 +336,7 @@ def test_phone_that_never_deletes_is_told_with_its_answer_and_later_messages_are
     assert told(shop) == ["the phone refused to delete it: +CMS ERROR: 302"] * 2
 
 
-def test_phone_that_deletes_no_single_slot_is_emptied_of_what_was_read_straight_after_a_list() -> (
-    None
-):
+def test_phone_that_deletes_no_single_slot_is_emptied_of_what_was_read_straight_after_a_list() -> None:
     phone = Phone(storages={"SM": 20})
     phone.preload([pdu(number) for number in range(4)])
     phone.faults.refuse_single_deletes = True

@@ -30,9 +30,7 @@ def test_each_make_tells_which_sim_is_locked_and_how_many_tries_are_left(make: s
     phone = locked(make)
     shop = Shop(phone)
     shop.wait(30.0)
-    assert shop.of(PinNeeded) == [
-        PinNeeded("SIM PIN", phone.identity.iccid, phone.identity.imei, 3)
-    ]
+    assert shop.of(PinNeeded) == [PinNeeded("SIM PIN", phone.identity.iccid, phone.identity.imei, 3)]
     assert typed(phone) == []
 
 

@@ -3,14 +3,7 @@
 import pytest
 
 from daemon.modem.session.at import operator_name
-from daemon.modem.session.events import (
-    Event,
-    MessageLost,
-    Noted,
-    PartsRead,
-    Ready,
-    SessionSettings,
-)
+from daemon.modem.session.events import Event, MessageLost, Noted, PartsRead, Ready, SessionSettings
 from daemon.modem.session.session import Session, State
 from daemon.modem.session.start import _number
 from tests.fakes.receipts import mtn
@@ -85,10 +78,7 @@ def test_message_that_is_passed_on_with_or_without_its_smsc_is_read(pdu: str) ->
 def test_message_that_is_passed_on_as_text_is_told_and_its_words_are_nowhere() -> None:
     shop = ready()
     text = "Meet Akosua at the bank, PIN is 4821"
-    found = direct(
-        shop,
-        f'\r\n+CMT: "+233200000001","","26/11/28,16:00:00+00"\r\n{text}\r\n'.encode(),
-    )
+    found = direct(shop, f'\r\n+CMT: "+233200000001","","26/11/28,16:00:00+00"\r\n{text}\r\n'.encode())
     assert [type(event) for event in found if isinstance(event, MessageLost)] == [MessageLost]
     assert not [event for event in found if isinstance(event, Noted)]
     assert "Akosua" not in repr(found)

@@ -62,9 +62,7 @@ def test_a_long_message_goes_out_part_by_part_with_its_emoji_whole() -> None:
     assert len(shop.phone.sent) > 1
     assert sent_text(shop) == LONG
     told = shop.of(SmsPartSent)
-    assert told == [
-        SmsPartSent("one", part, sent.reference) for part, sent in enumerate(shop.phone.sent)
-    ]
+    assert told == [SmsPartSent("one", part, sent.reference) for part, sent in enumerate(shop.phone.sent)]
 
 
 def test_a_message_that_was_begun_goes_on_at_its_next_part() -> None:
@@ -116,9 +114,7 @@ def test_a_phone_that_hangs_before_the_prompt_leaves_it_unsent() -> None:
         ("ERROR", SmsResult.UNKNOWN),
     ],
 )
-def test_an_error_after_the_message_is_final_transient_or_leaves_a_doubt(
-    line: str, result: SmsResult
-) -> None:
+def test_an_error_after_the_message_is_final_transient_or_leaves_a_doubt(line: str, result: SmsResult) -> None:
     shop = ready()
     shop.phone.faults.fail_send = line
     assert send(shop).result is result
@@ -132,9 +128,7 @@ def test_nothing_is_in_doubt_before_the_message_was_typed() -> None:
 
 def test_an_error_in_place_of_the_prompt_is_tried_again() -> None:
     shop = ready()
-    shop.phone.faults.change(
-        {"error_count": 1, "error_on": "+CMGS", "error_line": "+CMS ERROR: 500"}
-    )
+    shop.phone.faults.change({"error_count": 1, "error_on": "+CMGS", "error_line": "+CMS ERROR: 500"})
     assert send(shop).result is SmsResult.RETRY
     assert not shop.phone.sent
 
@@ -156,10 +150,7 @@ def test_any_form_of_the_prompt_is_taken(prompt: bytes) -> None:
     shop.session.receive_data(prompt, shop.now)
     assert shop.session.data_to_send() == outgoing().pdus[0].hex.encode() + b"\x1a"
     shop.session.receive_data(b"\r\n+CMGS: 7\r\n\r\nOK\r\n", shop.now)
-    assert shop.session.events() == [
-        SmsPartSent("one", 0, 7),
-        SmsEnded("one", SmsResult.SENT),
-    ]
+    assert shop.session.events() == [SmsPartSent("one", 0, 7), SmsEnded("one", SmsResult.SENT)]
 
 
 def test_what_arrives_while_sending_waits_for_one_command_at_most() -> None:
@@ -177,11 +168,7 @@ def test_what_arrives_while_sending_waits_for_one_command_at_most() -> None:
     assert send(shop, outgoing(LONG)).result is SmsResult.SENT
     parts = len(shop.phone.sent)
     assert parts > 2
-    work = [
-        command
-        for command in shop.commands_since(mark)
-        if command.startswith(("AT+CMGS", "AT+CMGR", "AT+CMGD"))
-    ]
+    work = [command for command in shop.commands_since(mark) if command.startswith(("AT+CMGS", "AT+CMGR", "AT+CMGD"))]
     names = [command.partition("=")[0] for command in work]
     waited = [len([*run]) for name, run in itertools.groupby(names) if name == "AT+CMGS"]
     assert waited == [1] * parts, "each is followed by a command for what has arrived"

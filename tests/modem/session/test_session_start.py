@@ -116,11 +116,7 @@ def test_a_locked_sim_is_told_once_and_served_once_it_is_open() -> None:
 
 @pytest.mark.parametrize(
     ("code", "told"),
-    [
-        (10, [SimAbsent("+CME ERROR: 10")]),
-        (11, [PinNeeded("SIM PIN", Identity().iccid, Identity().imei, 3)]),
-        (14, []),
-    ],
+    [(10, [SimAbsent("+CME ERROR: 10")]), (11, [PinNeeded("SIM PIN", Identity().iccid, Identity().imei, 3)]), (14, [])],
 )
 def test_a_sim_that_does_not_work_is_waited_for(code: int, told: list[Event]) -> None:
     def refuse(_operator: str, _argument: str) -> list[str]:
@@ -155,14 +151,10 @@ def test_a_phone_without_pdu_mode_is_given_up() -> None:
     del phone._handset.table["+CMGF"]
     shop = Shop(phone)
     shop.wait(70.0)
-    assert shop.happened == [
-        Hung("the phone refuses PDU mode: +CME ERROR: 100", silent=False, unusable=True)
-    ]
+    assert shop.happened == [Hung("the phone refuses PDU mode: +CME ERROR: 100", silent=False, unusable=True)]
 
 
-@pytest.mark.parametrize(
-    ("takes", "chosen"), [("2,1,0,2,0", 1), ("1,1,0,0,0", 3), ("2,1", 5), ("none", None)]
-)
+@pytest.mark.parametrize(("takes", "chosen"), [("2,1,0,2,0", 1), ("1,1,0,0,0", 3), ("2,1", 5), ("none", None)])
 def test_the_form_of_notices_is_what_the_phone_takes(takes: str, chosen: int | None) -> None:
     asked = []
 
@@ -243,9 +235,7 @@ def test_every_make_is_read(name: str) -> None:
         assert shop.of(HiLink) == [HiLink("its firmware says HiLink")]
         return
     assert shop.of(HiLink) == []
-    assert shop.of(Noted) == (
-        [Noted("Generic GSM-1 1.00", Note.MODEM)] if name == "generic" else []
-    )
+    assert shop.of(Noted) == ([Noted("Generic GSM-1 1.00", Note.MODEM)] if name == "generic" else [])
     for number in range(1, 4):
         phone.deliver(pdu(number))
         shop.wait(31.0)

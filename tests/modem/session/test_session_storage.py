@@ -29,10 +29,7 @@ def test_the_alarm_ends_within_seconds_of_the_storage_being_emptied() -> None:
     phone.preload([pdu(n) for n in range(10)])
     shop = ready(phone)
     shop.wait(6.0)
-    assert shop.of(Watermark) == [
-        Watermark("SM", 10, 10, high=True),
-        Watermark("SM", 0, 10, high=False),
-    ]
+    assert shop.of(Watermark) == [Watermark("SM", 10, 10, high=True), Watermark("SM", 0, 10, high=False)]
 
 
 def test_the_fullest_storage_is_swept_and_emptied_first() -> None:
@@ -50,9 +47,7 @@ def test_the_fullest_storage_is_swept_and_emptied_first() -> None:
 
 @pytest.mark.parametrize("line", ['^SMMEMFULL: "SM"', "+SMS FULL", '+QIND: "smsfull","SM"'])
 def test_a_full_sim_is_emptied_at_once_so_that_the_network_drops_nothing(line: str) -> None:
-    make = replace(
-        FAMILIES["generic"], full_line=line.replace('SM"', '{storage}"'), mute_when_full=True
-    )
+    make = replace(FAMILIES["generic"], full_line=line.replace('SM"', '{storage}"'), mute_when_full=True)
     phone = Phone(storages={"SM": 5, "ME": 5}, family=make)
     shop = ready(phone)
     phone.faults.lose_notices = True
@@ -94,9 +89,7 @@ def test_a_make_that_deletes_siblings_deletes_nothing_before_all_is_stored() -> 
     assert {gone.pdu for gone in phone.deleted} == {pdu(1), pdu(2)}
 
 
-ROUTER = replace(
-    FAMILIES["generic"], notices=((0, 1, 2), (0, 2), (0,), (0, 1), (0, 1)), services=(0, 1)
-)
+ROUTER = replace(FAMILIES["generic"], notices=((0, 1, 2), (0, 2), (0,), (0, 1), (0, 1)), services=(0, 1))
 """A phone that can only pass messages on without storing them."""
 
 

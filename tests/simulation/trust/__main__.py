@@ -40,17 +40,11 @@ def main() -> int:
     parser.add_argument("--per-month", type=int, default=1_000, help="receipts in 26 days")
     parser.add_argument("--limit", default="auto", help="[trust] unconfirmed_limit")
     parser.add_argument("--centres", choices=list(CENTRES), default=next(iter(CENTRES)))
-    parser.add_argument(
-        "--owner", choices=("asked", "daily", "weekly", "never", "errs"), default="asked"
-    )
+    parser.add_argument("--owner", choices=("asked", "daily", "weekly", "never", "errs"), default="asked")
     parser.add_argument("--phone", action="store_true", help="a source without service centres")
-    parser.add_argument(
-        "--closed", default="-", help="weekdays on which the shop is closed, such as 5,6"
-    )
+    parser.add_argument("--closed", default="-", help="weekdays on which the shop is closed, such as 5,6")
     parser.add_argument("--outages", type=int, default=0)
-    parser.add_argument(
-        "--swept", type=float, default=0, help="share of evenings on which the wallet is emptied"
-    )
+    parser.add_argument("--swept", type=float, default=0, help="share of evenings on which the wallet is emptied")
     asked = parser.parse_args()
     size = Size(
         days=asked.days,
@@ -65,8 +59,7 @@ def main() -> int:
     clock, failed, results = SystemClock(), 0, list[Result]()
     began = clock.monotonic()
     for result in run_all(
-        Setting(seed, asked.level, size, limit, owner=asked.owner, phone=asked.phone)
-        for seed in seeds
+        Setting(seed, asked.level, size, limit, owner=asked.owner, phone=asked.phone) for seed in seeds
     ):
         results.append(result)
         print(
@@ -77,9 +70,7 @@ def main() -> int:
         )
         if found := problems(result):
             failed += 1
-            print(
-                f"  failed: {found[0]}\n  and {len(found) - 1} more\n  again: {result.setting.again()}"
-            )
+            print(f"  failed: {found[0]}\n  and {len(found) - 1} more\n  again: {result.setting.again()}")
     print(f"{len(seeds)} games, {failed} failed, {clock.monotonic() - began:.0f} s")
     if too_often := held_too_often(results):
         print(too_often)

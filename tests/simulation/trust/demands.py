@@ -58,9 +58,7 @@ def held_share_max(setting: Setting) -> float | None:
 
 def too_few_at_once(results: Sequence[Result], least: float, *, first_day: bool = True) -> str:
     """Return a message if too few genuine receipts of these games were paid at once; perhaps without those of the first day."""
-    fates = [
-        fate for result in results for fate in result.fates.values() if first_day or fate.day > 0
-    ]
+    fates = [fate for result in results for fate in result.fates.values() if first_day or fate.day > 0]
     at_once = sum(fate.how == "at once" for fate in fates)
     share = at_once / max(1, len(fates))
     return "" if share >= least else f"{at_once} of {len(fates)} paid at once, {share:.2%}"
@@ -85,11 +83,7 @@ def changed_by_him(alone: Result, together: Result) -> list[str]:
 def _nothing_lost(result: Result) -> list[str]:
     # From level 3 on a forgery with the real ID may pay within the limit; then the genuine one has a review.
     excused = result.typed | (result.conflicts if result.setting.level == 3 else set())
-    never = [
-        number
-        for number, fate in result.fates.items()
-        if fate.how == "never" and number not in excused
-    ]
+    never = [number for number, fate in result.fates.items() if fate.how == "never" and number not in excused]
     unmatched = [number for number, fate in result.fates.items() if not fate.matched]
     return [
         *(f"genuine receipt {number} was never paid" for number in never),

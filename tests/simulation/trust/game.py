@@ -161,9 +161,7 @@ class Result:
 
     def count(self, how: str) -> int:
         """Return the number of genuine receipts with this fate."""
-        return sum(
-            fate.how == how for number, fate in self.fates.items() if number not in self.typed
-        )
+        return sum(fate.how == how for number, fate in self.fates.items() if number not in self.typed)
 
     @property
     def by_person(self) -> int:
@@ -204,7 +202,7 @@ class _Game:
         self.told: list[Change] = []
         self._folder = folder
         self._rng = random.Random(f"game {setting.seed} {setting.level}")
-        self.traffic = _typed(Traffic.draw(setting.seed, setting.size), setting, self.result, self._rng)  # fmt: skip
+        self.traffic = _typed(Traffic.draw(setting.seed, setting.size), setting, self.result, self._rng)
         self._by_text = {one.change.text(): one.change for one in self.traffic.told}
         self._plan: list[tuple[int, int, Callable[[], Awaitable[None] | None]]] = []
         self._order = itertools.count()
@@ -257,9 +255,7 @@ class _Game:
 
     async def play(self) -> Result:
         """Play it to its end."""
-        self.product = await Product.open(
-            self._folder, self.setting.seed, self.setting.limit, phone=self.setting.phone
-        )
+        self.product = await Product.open(self._folder, self.setting.seed, self.setting.limit, phone=self.setting.phone)
         try:
             self._plan_all()
             for _ in range(ACTS_MAX):
@@ -404,9 +400,7 @@ class _Game:
         if self.setting.owner in {"asked", "errs"} and self.product.asks(self.now - UNTOLD_FOR):
             await self._say_balance()
         asked: set[str] = set()
-        while found := [
-            one for one in self.product.open_reviews(self.now - UNTOLD_FOR) if one.id not in asked
-        ]:
+        while found := [one for one in self.product.open_reviews(self.now - UNTOLD_FOR) if one.id not in asked]:
             for one in found:
                 asked.add(one.id)
                 change = self._by_text.get(one.body)
@@ -434,9 +428,7 @@ class _Game:
     async def _say_balance(self) -> None:
         """Say what the wallet shows, and answer what momo asks about it truly."""
         genuine = self._by_text.keys()
-        await self.product.say_balance(
-            self.balance, lambda bodies: all(one in genuine for one in bodies)
-        )
+        await self.product.say_balance(self.balance, lambda bodies: all(one in genuine for one in bodies))
         self._note_payments()
 
     def _when_plugged(self, at: int) -> int:
@@ -480,15 +472,10 @@ class _Game:
                 continue
             fate = self._paid.get(change.number)
             # Money that went back before its receipt came is not owed.
-            if (
-                fate is not None
-                or taken_back.get(change.telco_id, len(arrived)) > arrived[change.number]
-            ):
+            if fate is not None or taken_back.get(change.telco_id, len(arrived)) > arrived[change.number]:
                 result.fates[change.number] = fate or Fate("never")
         days = range(self.setting.size.days + 1)
-        if (
-            self.setting.owner == "errs"
-        ):  # what he approved in error and took back did not stay paid
+        if self.setting.owner == "errs":  # what he approved in error and took back did not stay paid
             counts = self.product.standing()
             result.forged = [one for one in result.forged if one.text in counts]
         result.forged = [self._explained(one) for one in result.forged]
@@ -559,7 +546,5 @@ def _typed(traffic: Traffic, setting: Setting, result: Result, rng: random.Rando
             typed[change.number] = with_reference(change, text, None)
     result.typed = set(typed)
     traffic.changes = [typed.get(one.number, one) for one in traffic.changes]
-    traffic.told = [
-        replace(one, change=typed.get(one.change.number, one.change)) for one in traffic.told
-    ]
+    traffic.told = [replace(one, change=typed.get(one.change.number, one.change)) for one in traffic.told]
     return traffic

@@ -86,11 +86,7 @@ def _nothing(*_: Any, **__: Any) -> None:
     return None
 
 
-_JUDGE, _PARTS, _LINE = (
-    "daemon.steps.judge",
-    "daemon.steps.store_parts",
-    "daemon.core.messages.line_trust",
-)
+_JUDGE, _PARTS, _LINE = ("daemon.steps.judge", "daemon.steps.store_parts", "daemon.core.messages.line_trust")
 _FOREIGN_HOMES = ("+233240000099", "+447700900123", "+447000000001")
 
 MUTANTS: Final = (

@@ -137,7 +137,7 @@ class Player:
 
     def tell(
         self, text: str, *, smsc: str = "", sender: str = MTN_SENDER, stamped: int | None = None, only: int = 0
-    ) -> None:  # fmt: skip
+    ) -> None:
         """Send a text now.
 
         Args:
@@ -159,9 +159,7 @@ class Player:
 
     def receipt(self, amount: int, after: int, *, code: str = "", telco_id: str = "") -> str:
         """Return a forged receipt for an order of his own."""
-        return short_receipt_text(
-            amount, after, telco_id or self.new_id(), code or self.order(amount)
-        )
+        return short_receipt_text(amount, after, telco_id or self.new_id(), code or self.order(amount))
 
     def row(self, count: int, before: int, every_s: float = 40.0) -> None:
         """Send receipts that follow each other, the first one from this balance."""

@@ -116,9 +116,7 @@ class Product:
         await product.connect()
         await store.write(product._put_number)
         sim = product.source.sim_key
-        await store.write(
-            lambda tx: balances.expect_test_payment(tx, sim, TEST_PAYMENT, START + DAY)
-        )
+        await store.write(lambda tx: balances.expect_test_payment(tx, sim, TEST_PAYMENT, START + DAY))
         return product
 
     def close(self) -> None:
@@ -215,9 +213,7 @@ class Product:
         """
         reference = None
         if code is not None and not one.names_order:
-            waiting = self._look(
-                f"SELECT id FROM transactions WHERE svc_code = '{code}' AND status = 'PENDING'"
-            )
+            waiting = self._look(f"SELECT id FROM transactions WHERE svc_code = '{code}' AND status = 'PENDING'")
             reference = f"svc_trx_{waiting[0][0].replace('-', '')}" if waiting else None
         try:
             if genuine:
@@ -270,9 +266,7 @@ class Product:
     async def trust(self, message_id: str) -> None:
         """Trust a message, unless it was settled meanwhile."""
         try:
-            await smscs.trust_message(
-                self.env, OWNER, self.source.device_id, self.source.slot_index, message_id
-            )
+            await smscs.trust_message(self.env, OWNER, self.source.device_id, self.source.slot_index, message_id)
         except Refusal:
             return
         self.decisions += 1
@@ -290,18 +284,12 @@ class Product:
         if found:
             self._seen = found[-1][0]
         return [
-            Paid(body, amount, balance, telco_id, now, bool(used))
-            for _, body, amount, balance, telco_id, used in found
+            Paid(body, amount, balance, telco_id, now, bool(used)) for _, body, amount, balance, telco_id, used in found
         ]
 
     def reversed_ids(self) -> set[str]:
         """Return the IDs of the payments that momo marks as reversed."""
-        return {
-            row[0]
-            for row in self._look(
-                "SELECT telco_transaction_id FROM payments WHERE reversed_at IS NOT NULL"
-            )
-        }
+        return {row[0] for row in self._look("SELECT telco_transaction_id FROM payments WHERE reversed_at IS NOT NULL")}
 
     def homes(self) -> set[str]:
         """Return the home centres without their last two digits."""
@@ -311,8 +299,7 @@ class Product:
     def standing(self) -> set[str]:
         """Return the texts of the payments that count."""
         found = self._look(
-            "SELECT m.body FROM payments p JOIN messages m ON m.seq = p.message_seq "
-            "WHERE p.standing <> 'withdrawn'"
+            "SELECT m.body FROM payments p JOIN messages m ON m.seq = p.message_seq WHERE p.standing <> 'withdrawn'"
         )
         return {row[0] for row in found}
 
@@ -330,9 +317,7 @@ class Product:
 
     def notices(self) -> dict[str, int]:
         """Return how often each notice was given."""
-        return dict(
-            self._look("SELECT type, COUNT(*) FROM events WHERE type LIKE 'notice.%' GROUP BY type")
-        )
+        return dict(self._look("SELECT type, COUNT(*) FROM events WHERE type LIKE 'notice.%' GROUP BY type"))
 
     def dump(self) -> str:
         """Return all payments and reviews, for comparing two runs."""

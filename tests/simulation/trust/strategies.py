@@ -70,9 +70,7 @@ def from_a_number(player: Player) -> None:
     """A perfect receipt from an ordinary number and from look-alike names."""
     for sender in ("+233244000111", "MobileMone", "MobiIeMoney", "MTN", "mobilemoney"):
         amount = player.amount()
-        player.tell(
-            player.receipt(amount, player.world.balance + amount), sender=sender, smsc=ABROAD
-        )
+        player.tell(player.receipt(amount, player.world.balance + amount), sender=sender, smsc=ABROAD)
 
 
 @strategy(LEVELS)
@@ -120,9 +118,7 @@ def first_parts(player: Player) -> None:
 
     def one() -> None:
         amount = player.amount()
-        text = receipt_text(
-            amount, player.balance() + amount, player.new_id(), "food", name=HIS_NAME
-        )  # fmt: skip
+        text = receipt_text(amount, player.balance() + amount, player.new_id(), "food", name=HIS_NAME)
         player.tell(text, only=1)
 
     for at in range(20):
@@ -267,9 +263,7 @@ def tell_the_lost(player: Player) -> None:
 
     def now(change: Change | None) -> bool:
         assert change is not None
-        player.later(
-            player.soon(), lambda: player.tell(player.receipt(change.effect, change.after))
-        )
+        player.later(player.soon(), lambda: player.tell(player.receipt(change.effect, change.after)))
         return False
 
     player.wait_for(Moment.LOST, now)
@@ -375,9 +369,7 @@ def old_and_new_times(player: Player) -> None:
     """Forged SMSC times: an hour ago, and in an hour."""
     for shift in (-HOUR, HOUR):
         amount = player.amount()
-        player.tell(
-            player.receipt(amount, player.balance() + amount), stamped=player.world.now + shift
-        )
+        player.tell(player.receipt(amount, player.balance() + amount), stamped=player.world.now + shift)
 
 
 @strategy((4,))

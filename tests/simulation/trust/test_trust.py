@@ -45,9 +45,7 @@ def seeds(count: int) -> Iterable[int]:
 def failures(results: Iterable[Result]) -> str:
     """Return the violations and the commands that repeat them."""
     return "\n".join(
-        f"{problem}\n  again: {result.setting.again()}"
-        for result in results
-        for problem in problems(result)[:5]
+        f"{problem}\n  again: {result.setting.again()}" for result in results for problem in problems(result)[:5]
     )
 
 
@@ -79,13 +77,7 @@ def test_every_level_has_its_strategies() -> None:
 @pytest.mark.parametrize("level", LEVELS)
 def test_the_demands_hold_against_a_player_of_each_level(level: int) -> None:
     settings = [
-        Setting(
-            seed,
-            level,
-            SIZE,
-            LIMITS[seed % len(LIMITS)] if level == 3 else "auto",
-            owner=OWNERS[seed % 4],
-        )
+        Setting(seed, level, SIZE, LIMITS[seed % len(LIMITS)] if level == 3 else "auto", owner=OWNERS[seed % 4])
         for seed in seeds(SEEDS)
     ]
     results = list(run_all(settings))
@@ -96,14 +88,8 @@ def test_the_demands_hold_against_a_player_of_each_level(level: int) -> None:
 @pytest.mark.slow
 @pytest.mark.timeout(36_000 if LONG else 600)
 @pytest.mark.parametrize("level", [0, 1])
-def test_a_player_without_the_home_centre_changes_nothing_for_a_genuine_payment(
-    level: int,
-) -> None:
-    chosen = [
-        Setting(seed, level, SIZE, quiet=quiet)
-        for seed in seeds(SEEDS // 2)
-        for quiet in (True, False)
-    ]
+def test_a_player_without_the_home_centre_changes_nothing_for_a_genuine_payment(level: int) -> None:
+    chosen = [Setting(seed, level, SIZE, quiet=quiet) for seed in seeds(SEEDS // 2) for quiet in (True, False)]
     played = list(run_all(chosen))
     for alone, together in zip(played[::2], played[1::2], strict=True):
         assert changed_by_him(alone, together) == [], together.setting.again()
@@ -123,17 +109,12 @@ def test_in_ordinary_life_nearly_all_is_paid_at_once(owner: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.timeout(36_000 if LONG else 600)
-def test_a_source_without_centres_pays_nearly_all_at_once_and_forged_money_within_its_limits() -> (
-    None
-):
+def test_a_source_without_centres_pays_nearly_all_at_once_and_forged_money_within_its_limits() -> None:
     months = seeds(50 if LONG else 2)
     calm = list(run_all(Setting(seed, size=ORDINARY, owner="daily", phone=True) for seed in months))
     assert failures(calm) == ""
     assert too_few_at_once(calm, PHONE_AT_ONCE_MIN, first_day=False) == ""
-    settings = [
-        Setting(seed, 1, SIZE, owner=OWNERS[seed % 4], phone=True)
-        for seed in seeds(300 if LONG else 4)
-    ]
+    settings = [Setting(seed, 1, SIZE, owner=OWNERS[seed % 4], phone=True) for seed in seeds(300 if LONG else 4)]
     assert failures(run_all(settings)) == ""
 
 

@@ -149,10 +149,7 @@ class Traffic:
         for at, share in ((traffic.away, size.absences), (traffic.restarts, size.restarts)):
             count = max(1, round(share * size.days / 26)) if share else 0
             chosen = rng.sample(days, min(count, len(days)))
-            moments = [
-                START + day * DAY + rng.randrange(OPENS, CLOSES - 4 * HOUR)
-                for day in sorted(chosen)
-            ]
+            moments = [START + day * DAY + rng.randrange(OPENS, CLOSES - 4 * HOUR) for day in sorted(chosen)]
             if at is traffic.away:
                 traffic.away = [Away(one, one + rng.randrange(HOUR, 4 * HOUR)) for one in moments]
             else:
@@ -164,9 +161,7 @@ class Traffic:
         traffic.changes = list(_changes(rng, size))
         traffic.told = [
             one
-            for reference, change in enumerate(
-                change for change in traffic.changes if change.kind is not Kind.UNTOLD
-            )
+            for reference, change in enumerate(change for change in traffic.changes if change.kind is not Kind.UNTOLD)
             for one in traffic._tell(rng, change, reference)
         ]
         return traffic
@@ -186,9 +181,7 @@ class Traffic:
             again = stamped + rng.randrange(5 * SECOND, 5 * MINUTE)
             yield Told(change, self._route(rng, change, reference + 128, again, 2 * SECOND))
 
-    def _route(
-        self, rng: random.Random, change: Change, reference: int, stamped: int, delay: float
-    ) -> Route:
+    def _route(self, rng: random.Random, change: Change, reference: int, stamped: int, delay: float) -> Route:
         size = self.size
         smscs: tuple[str, ...] = (CENTRES[size.centres](rng, day_of(change.at), size.days),)
         if smscs[0] in {HOME, NEIGHBOUR} and rng.random() < 0.02:
@@ -213,9 +206,8 @@ def _changes(rng: random.Random, size: Size) -> Iterator[Change]:
         balance += effect
         told = {name: value for name, value in more.items() if value is not None}
         return Change(
-            number=next(numbers), at=at, kind=kind, effect=effect, after=balance,
-            telco_id=telco_id_at(at, rng), **told,
-        )  # fmt: skip
+            number=next(numbers), at=at, kind=kind, effect=effect, after=balance, telco_id=telco_id_at(at, rng), **told
+        )
 
     yield change(START + OPENS - 40 * MINUTE, Kind.RECEIPT, TEST_PAYMENT, reference="test payment")
     paid: list[Change] = []
@@ -234,9 +226,7 @@ def _changes(rng: random.Random, size: Size) -> Iterator[Change]:
             yield change(at - 10 * SECOND, Kind.DEBIT, -rng.randrange(500, balance * 3 // 4))
         if paid and rng.random() < size.reversed and balance > paid[-1].effect:
             back = paid.pop()
-            yield change(
-                at - 5 * SECOND, Kind.REVERSAL, -back.effect, reverses=back.telco_id, name=back.name
-            )
+            yield change(at - 5 * SECOND, Kind.REVERSAL, -back.effect, reverses=back.telco_id, name=back.name)
         code = make_code(rng.randrange) if rng.random() < size.coded else None
         while code is not None and code in codes:  # a shop gives no code twice within 30 days
             code = make_code(rng.randrange)
@@ -244,7 +234,7 @@ def _changes(rng: random.Random, size: Size) -> Iterator[Change]:
         name = rng.choices(NAMES, (40, 30, 25, 5))[0]
         made = change(
             at, Kind.RECEIPT, _amount(rng), name=name, code=code, reference=code or rng.choice(("1", "food", "rice"))
-        )  # fmt: skip
+        )
         yield made
         paid = [*paid[-5:], made]
 

@@ -85,9 +85,7 @@ class Change:
         """Return the network's message about it."""
         assert self.kind is not Kind.UNTOLD, "nobody tells of it"
         if self.kind is Kind.RECEIPT:
-            return receipt_text(
-                self.effect, self.after, self.telco_id, self.reference, name=self.name
-            )
+            return receipt_text(self.effect, self.after, self.telco_id, self.reference, name=self.name)
         if self.kind is Kind.DEBIT:
             return debit_text(-self.effect, self.after, self.telco_id)
         assert self.reverses is not None
@@ -99,9 +97,7 @@ def money(minor: int) -> str:
     return f"{minor // 100}.{minor % 100:02d}"
 
 
-def receipt_text(
-    amount: int, balance: int, telco_id: str, reference: str, *, name: str = NAMES[0]
-) -> str:
+def receipt_text(amount: int, balance: int, telco_id: str, reference: str, *, name: str = NAMES[0]) -> str:
     """Return MTN's receipt."""
     return mtn_receipt(amount, name, balance, reference, telco_id)
 
@@ -161,14 +157,10 @@ class Route:
         """Return the PDUs of a text, in the order in which they arrive."""
         whole = self._encode(text, sender, 0)
         plain = len(self.smscs) == 1 and not self.apart
-        pdus = [
-            whole[at] if plain else self._encode(text, sender, at)[at] for at in range(len(whole))
-        ]
+        pdus = [whole[at] if plain else self._encode(text, sender, at)[at] for at in range(len(whole))]
         if self.swapped:
             pdus.reverse()
-        return [
-            Part(arrives=self.arrives + late * 2 * SECOND, pdu=pdu) for late, pdu in enumerate(pdus)
-        ]
+        return [Part(arrives=self.arrives + late * 2 * SECOND, pdu=pdu) for late, pdu in enumerate(pdus)]
 
     def _encode(self, text: str, sender: str, at: int) -> tuple[str, ...]:
         smsc = self.smscs[min(at, len(self.smscs) - 1)]

@@ -50,11 +50,7 @@ async def test_what_is_looked_at_is_found_by_its_time(name: str, tmp_path: Path)
     base.close()
     assert plans
     # All of a table is read only of the handful of SIMs.
-    scans = [
-        line
-        for line in plans
-        if line.startswith("SCAN") and line.split()[1] in ("p", "b", "m", "t")
-    ]
+    scans = [line for line in plans if line.startswith("SCAN") and line.split()[1] in ("p", "b", "m", "t")]
     assert scans == []
     assert name != "recent" or not any("TEMP B-TREE" in line for line in plans), plans
     for line in plans:

@@ -14,9 +14,7 @@ ODD = ["", "0", "07ab", "0A 0B", "0A\t", "no hex: ÀǸ", "0A0B0C", "ÀÀ"]
 
 
 async def stored(shop: FakeShop) -> str:
-    (message_id,) = await shop.values(
-        "SELECT DISTINCT m.id FROM sms_parts p JOIN messages m ON m.seq = p.message_seq"
-    )
+    (message_id,) = await shop.values("SELECT DISTINCT m.id FROM sms_parts p JOIN messages m ON m.seq = p.message_seq")
 
     def job(reader: Reader) -> str:
         return "".join(part.pdu for part in messages.stored_parts(reader, message_id))
@@ -33,16 +31,7 @@ async def test_any_part_comes_back_as_the_phone_gave_it(tmp_path: Path, pdu: str
         "SELECT m.sim_key, m.id, p.position, p.sent_at, p.storage, p.slot, p.received_at, p.synthesised "
         "FROM sms_parts p JOIN messages m ON m.seq = p.message_seq"
     )
-    names = (
-        "sim_key",
-        "message_id",
-        "position",
-        "sent_at",
-        "storage",
-        "slot",
-        "received_at",
-        "synthesised",
-    )
+    names = ("sim_key", "message_id", "position", "sent_at", "storage", "slot", "received_at", "synthesised")
     part = {**dict(zip(names, row, strict=True)), "pdu": pdu, "sha256": digest(pdu)}
     await shop.env.store.write(lambda tx: tx.run("DELETE FROM sms_parts"))
     await shop.env.store.write(lambda tx: messages.add_part(tx, part))

@@ -67,9 +67,7 @@ filters = st.builds(
     until=st.none() | st.integers(0, 6),
     phone_number=st.none() | st.just("+233244000001"),
     search=st.none()
-    | st.sampled_from(
-        ["4000002", "a7k2M9", "%", "_", "svc_", "SVC_TRX_0000", "svc_…03", "svc_trx_0%"]
-    ),
+    | st.sampled_from(["4000002", "a7k2M9", "%", "_", "svc_", "SVC_TRX_0000", "svc_…03", "svc_trx_0%"]),
     sort=st.sampled_from(["newest", "oldest", "largest", "smallest"]),
 )
 
@@ -120,9 +118,7 @@ def by_hand(rows: Sequence[Row], wanted: TransactionFilter) -> list[str]:
 
     # Every one of them asks for the same amount.
     found = [
-        (0 if wanted.by_amount else row.created_at, number)
-        for number, row in enumerate(rows)
-        if fits(number, row)
+        (0 if wanted.by_amount else row.created_at, number) for number, row in enumerate(rows) if fits(number, row)
     ]
     found.sort(reverse=wanted.sort in ("newest", "largest"))
     return [f"00000000-0000-4000-8000-{number:012d}" for _, number in found]
@@ -181,9 +177,7 @@ async def test_totals_follow_every_change_of_a_status(tmp_path: Path) -> None:
         await store.write(job)
         kept, counted = await store.read(
             lambda reader: (
-                reader.all(
-                    "SELECT status, count FROM transaction_counts WHERE count > 0 ORDER BY status"
-                ),
+                reader.all("SELECT status, count FROM transaction_counts WHERE count > 0 ORDER BY status"),
                 reader.all(
                     "SELECT status, COUNT(*) FROM transactions WHERE merged_into IS NULL GROUP BY status ORDER BY status"
                 ),

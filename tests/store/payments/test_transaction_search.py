@@ -38,10 +38,7 @@ def add_orders(tx: Tx) -> None:
             "WHERE seq = :seq",
             told,
         )
-        tx.run(
-            "INSERT INTO svc_codes SELECT mode, svc_code, seq, 9 FROM transactions WHERE seq = :seq",
-            told,
-        )
+        tx.run("INSERT INTO svc_codes SELECT mode, svc_code, seq, 9 FROM transactions WHERE seq = :seq", told)
 
 
 @pytest.mark.parametrize(
@@ -86,9 +83,7 @@ async def test_a_whole_name_is_found_though_the_other_mode_has_it_too(tmp_path: 
     await store.write(add_orders)
     await store.write(lambda tx: tx.run("UPDATE transactions SET mode = 'test' WHERE seq = 1"))
     wanted = TransactionFilter(mode=Mode.LIVE, search="order-5")
-    found, _ = await store.read(
-        lambda reader: transactions(reader, wanted, now=NOW, limit=9, offset=0)
-    )
+    found, _ = await store.read(lambda reader: transactions(reader, wanted, now=NOW, limit=9, offset=0))
     assert [one[0].seq for one in found] == [2]
     store.close()
 
@@ -135,9 +130,7 @@ async def test_a_search_for_a_part_reads_what_is_not_indexed_once_and_counts_wha
     path = tmp_path / "momo.db"
     store = new_database.open_store(path, NOW)
     await store.write(add_orders)
-    await store.write(
-        lambda tx: tx.run("UPDATE transaction_counts SET count = 100000 WHERE status = 'PENDING'")
-    )
+    await store.write(lambda tx: tx.run("UPDATE transaction_counts SET count = 100000 WHERE status = 'PENDING'"))
     wanted = TransactionFilter(search=search, origin="all")
     (statement,) = await store.write(lambda tx: statements(tx, wanted, limit=1))
     store.close()
@@ -158,15 +151,9 @@ async def test_a_list_that_is_short_is_walked_through(tmp_path: Path) -> None:
     path = tmp_path / "momo.db"
     store = new_database.open_store(path, NOW)
     await store.write(add_orders)
-    await store.write(
-        lambda tx: tx.run("UPDATE transactions SET status = 'CANCELLED' WHERE seq = 2")
-    )
-    await store.write(
-        lambda tx: tx.run("UPDATE transactions SET status = 'EXPIRED' WHERE seq <> 2")
-    )
-    await store.write(
-        lambda tx: tx.run("UPDATE transaction_counts SET count = 4 WHERE status = 'EXPIRED'")
-    )
+    await store.write(lambda tx: tx.run("UPDATE transactions SET status = 'CANCELLED' WHERE seq = 2"))
+    await store.write(lambda tx: tx.run("UPDATE transactions SET status = 'EXPIRED' WHERE seq <> 2"))
+    await store.write(lambda tx: tx.run("UPDATE transaction_counts SET count = 4 WHERE status = 'EXPIRED'"))
     wanted = TransactionFilter(search="am", status=TransactionStatus.CANCELLED)
     (statement,) = await store.write(lambda tx: statements(tx, wanted))
     store.close()
@@ -185,9 +172,7 @@ async def mixed(tmp_path: Path) -> AsyncIterator[FakeShop]:
     shop = await FakeShop.make(tmp_path)
     for number, name in enumerate(NAMES * 2):
         shop.clock.advance(60)
-        order = await shop.request(
-            2500 + number, customer_name=name.title() if number % 2 else None
-        )
+        order = await shop.request(2500 + number, customer_name=name.title() if number % 2 else None)
         code = order.svc_code if number < 4 else "food"
         await shop.read(
             mtn(
@@ -216,9 +201,7 @@ async def test_a_name_is_found_wherever_it_stands_each_once(
         await mixed.env.store.write(search_index.catch_up)
 
     def compare(reader: Reader, text: str) -> int:
-        def page(
-            wanted: TransactionFilter, offset: int = 0, limit: int = 2
-        ) -> tuple[list[str], int]:
+        def page(wanted: TransactionFilter, offset: int = 0, limit: int = 2) -> tuple[list[str], int]:
             found, total = transactions(reader, wanted, now=now, limit=limit, offset=offset)
             return [one.id for one, _ in found], total
 
@@ -243,13 +226,7 @@ async def test_a_name_is_found_wherever_it_stands_each_once(
 
 
 def holds(text: str, one: Transaction, payment: Payment | None) -> bool:
-    held = [
-        one.svc_code,
-        one.customer_name,
-        one.client_reference,
-        one.description,
-        one.phone_number,
-    ]
+    held = [one.svc_code, one.customer_name, one.client_reference, one.description, one.phone_number]
     if payment is not None:
         held += [payment.telco_transaction_id, payment.payer_name, payment.payer_phone]
     wanted = "+233241234" if text == "0241 234" else text

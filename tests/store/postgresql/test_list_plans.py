@@ -46,16 +46,10 @@ def explaining() -> Iterator[Explaining]:
 
 @pytest.mark.parametrize(
     "wanted",
-    [
-        TransactionFilter(),
-        TransactionFilter(mode=Mode.LIVE, origin="all"),
-        TransactionFilter(sort="oldest"),
-    ],
+    [TransactionFilter(), TransactionFilter(mode=Mode.LIVE, origin="all"), TransactionFilter(sort="oldest")],
     ids=["newest", "live", "oldest"],
 )
-def test_a_page_of_transactions_is_not_sorted(
-    explaining: Explaining, wanted: TransactionFilter
-) -> None:
+def test_a_page_of_transactions_is_not_sorted(explaining: Explaining, wanted: TransactionFilter) -> None:
     transactions(Reader(explaining), wanted, now=NOW, limit=10, offset=0)
     plan = explaining.plans[-1]
     ordered = plan[plan.index("Limit") :]

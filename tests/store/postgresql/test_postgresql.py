@@ -40,17 +40,11 @@ def test_every_table_and_index_of_the_schema_is_made() -> None:
                 connection.execute(statement.encode())
         made = {
             name
-            for (name,) in connection.execute(
-                "SELECT relname FROM pg_class WHERE relkind IN ('r', 'i')"
-            ).fetchall()
+            for (name,) in connection.execute("SELECT relname FROM pg_class WHERE relkind IN ('r', 'i')").fetchall()
         }
     words = [line.split() for step in migrations() for line in step.sql.splitlines()]
     tables = {word[2] for word in words if word[:2] == ["CREATE", "TABLE"]}
-    indexes = {
-        word[word.index("INDEX") + 1]
-        for word in words
-        if word[:1] == ["CREATE"] and "INDEX" in word[:3]
-    }
+    indexes = {word[word.index("INDEX") + 1] for word in words if word[:1] == ["CREATE"] and "INDEX" in word[:3]}
     assert len(tables) > 40
     assert tables | indexes <= made
 
@@ -61,13 +55,7 @@ async def test_a_receipt_pays_its_transaction(tmp_path: Path) -> None:
         await shop.begin_chain()
         asked = await shop.request(2_500)
         await shop.read(
-            mtn(
-                2_500,
-                "KWABENA KONADU DANKWA-EBO",
-                shop.wallet(2_500),
-                asked.svc_code or "",
-                "86100000001",
-            )
+            mtn(2_500, "KWABENA KONADU DANKWA-EBO", shop.wallet(2_500), asked.svc_code or "", "86100000001")
         )
         (paid,) = await shop.payments()
         found = await shop.env.store.look(lambda reader: transactions.get(reader, asked.id))
@@ -78,9 +66,7 @@ async def test_a_receipt_pays_its_transaction(tmp_path: Path) -> None:
 async def test_an_sms_with_a_character_that_the_server_has_not_is_stored(tmp_path: Path) -> None:
     shop = await FakeShop.make(tmp_path, line=True)
     with closing(shop):
-        strange = encode_deliver(
-            "+233241234567", "hi \0 \u4f60", datetime(2026, 11, 21, tzinfo=UTC)
-        )
+        strange = encode_deliver("+233241234567", "hi \0 \u4f60", datetime(2026, 11, 21, tzinfo=UTC))
         await shop.read_pdus(strange)
         assert await shop.values("SELECT body FROM messages") == ["hi \ufffd \u4f60"]
 
@@ -96,16 +82,12 @@ async def test_a_text_with_a_character_that_the_server_has_not_finds_nothing() -
         assert found == (False, [])
 
 
-async def test_a_shop_whose_file_has_a_character_that_the_server_has_not_moves(
-    tmp_path: Path,
-) -> None:
+async def test_a_shop_whose_file_has_a_character_that_the_server_has_not_moves(tmp_path: Path) -> None:
     with new_database.in_files():
         shop = await FakeShop.make(tmp_path / "shop #1")
     with closing(shop):
         asked = await shop.request(2_500)
-        await shop.env.store.write(
-            lambda tx: tx.run("UPDATE transactions SET customer_name = :text", {"text": "a\0b"})
-        )
+        await shop.env.store.write(lambda tx: tx.run("UPDATE transactions SET customer_name = :text", {"text": "a\0b"}))
         url = postgresql.cluster().new_database()
         copy_shop(shop.env.store.path, url, NOW)
     with psycopg.connect(url) as connection:
@@ -157,17 +139,12 @@ async def test_the_jobs_of_a_commit_fail_alone() -> None:
         def secret(name: str) -> Coroutine[Any, Any, int]:
             return store.write(
                 lambda tx: tx.run(
-                    "INSERT INTO sealed_secrets (name, sealed, set_at) VALUES (:name, 'x', 1)",
-                    {"name": name},
+                    "INSERT INTO sealed_secrets (name, sealed, set_at) VALUES (:name, 'x', 1)", {"name": name}
                 )
             )
 
-        results = await asyncio.gather(
-            secret("a"), secret("a"), secret("b"), return_exceptions=True
-        )
-        kept = await store.read(
-            lambda reader: reader.all("SELECT name FROM sealed_secrets ORDER BY name")
-        )
+        results = await asyncio.gather(secret("a"), secret("a"), secret("b"), return_exceptions=True)
+        kept = await store.read(lambda reader: reader.all("SELECT name FROM sealed_secrets ORDER BY name"))
     assert [type(one).__name__ for one in results] == ["int", "UniqueViolation", "int"]
     assert kept == [("a",), ("b",)]
 

@@ -114,25 +114,19 @@ def test_a_shop_comes_through_every_step_with_all_rows_and_references(
         for was, now in zip(rows, after[name], strict=True):
             assert was.items() <= now.items(), name
     assert after["labels"] == [{"seq": 1, "payment_id": "p1"}]
-    assert references(url) - referred == {
-        ("labels", "FOREIGN KEY (payment_id) REFERENCES payments(id)")
-    }
+    assert references(url) - referred == {("labels", "FOREIGN KEY (payment_id) REFERENCES payments(id)")}
     assert referred <= references(url)
     assert version(url) == len(STEPS)
 
 
-def test_rows_added_after_a_step_that_copied_numbers_get_new_ones(
-    url: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_rows_added_after_a_step_that_copied_numbers_get_new_ones(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     know_later_steps(monkeypatch)
     with opened(url), psycopg.connect(url) as connection:
         connection.execute("INSERT INTO labels (payment_id) VALUES ('p1')")
     assert [row["seq"] for row in every_row(url)["labels"]] == [1, 2]
 
 
-def test_a_step_that_fails_half_way_leaves_the_database_as_it_was(
-    url: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_step_that_fails_half_way_leaves_the_database_as_it_was(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     before = every_row(url), references(url)
     fails = Migration(2, "fails", f"{STEPS[1].sql}{STEPS[2].sql}INSERT INTO nowhere VALUES (1);\n")
     monkeypatch.setattr(migrate, "migrations", lambda: [BASE, fails])
@@ -157,9 +151,7 @@ def test_a_step_that_would_leave_rows_without_what_they_name_is_not_taken(
     assert len(every_row(url)["endpoints"]) == 1
 
 
-def test_a_trigger_is_replaced_and_dropped_by_a_step(
-    url: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_trigger_is_replaced_and_dropped_by_a_step(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     step = (
         "DROP TRIGGER events_never_change;\nDROP TRIGGER events_never_go;\n"
         "CREATE TRIGGER events_never_go BEFORE DELETE ON events\n"
@@ -189,9 +181,7 @@ def test_a_newer_database_is_refused(url: str, monkeypatch: pytest.MonkeyPatch) 
         ("DROP TABLE schema_migrations", "was not made by momo"),
     ],
 )
-def test_a_database_of_a_pre_release_or_another_program_is_refused(
-    url: str, change: str, said: str
-) -> None:
+def test_a_database_of_a_pre_release_or_another_program_is_refused(url: str, change: str, said: str) -> None:
     with psycopg.connect(url) as connection:
         connection.execute(change.encode())
     before = every_row(url)
@@ -201,9 +191,7 @@ def test_a_database_of_a_pre_release_or_another_program_is_refused(
 
 
 @pytest.mark.slow
-def test_a_kill_anywhere_in_a_step_leaves_the_one_before(
-    url: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_kill_anywhere_in_a_step_leaves_the_one_before(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     before = every_row(url), references(url)
     for after in range(1, 6):
         done = subprocess.run(

@@ -45,9 +45,7 @@ OWN = {
         "approved_payers.name approved_payers.name_key approved_payers.phone_number request_names.pair"
     ),
     "`deliveries.rewrite_bodies`": "delivery_bodies.deflated",
-    "`idempotency.remove`": (
-        "idempotency_keys.body idempotency_keys.fingerprint idempotency_keys.key"
-    ),
+    "`idempotency.remove`": ("idempotency_keys.body idempotency_keys.fingerprint idempotency_keys.key"),
     "emptied if it is the payer's number": "messages.sender",
 }
 """How a column that is marked `own` is erased -> the columns."""
@@ -122,9 +120,7 @@ def test_a_new_column_is_masked_and_erased_because_of_its_mark(later_shop: Path)
             "gossip, face) VALUES ('p', 'live', 'mtn', '1', '1', 1, 's', 'd', 0, 'k', 5, 'GHS', '+233241234567', 1, 1, 0, "
             "'used', 'call 0241234567', 'her number is 0241234567', 'round')"
         )
-        with operator_sql.open_for_operator(
-            str(later_shop), lambda: 0.0, "0f", show_phones=False
-        ) as sql:
+        with operator_sql.open_for_operator(str(later_shop), lambda: 0.0, "0f", show_phones=False) as sql:
             shown = sql.query("SELECT * FROM payments", {}, 1).rows[0]
         assert (shown["nickname"], "face" in shown) == ("call 024 *** 4567", False)
         tx = LaterTx(base, [])

@@ -30,7 +30,7 @@ def path(tmp_path: Path) -> str:
             "INSERT INTO notices (id, cause, kind, urgent, text, next, count, told, first_at, last_at) "
             "VALUES (hex(randomblob(4)), ?, 'k', 0, ?, '', 1, 0, 1, 1)",
             (number, f"Kofi of {number.replace('+233', '0')} paid, ID 0f3c0000-0000-4000-8000-000000000009"),
-        )  # fmt: skip
+        )
     base.commit()
     base.close()
     return str(file)
@@ -51,8 +51,7 @@ def sql(path: str) -> Iterator[OperatorSql]:
 def test_every_column_of_text_is_public_masked_or_hidden(path: str) -> None:
     base = sqlite3.connect(path)
     tables = base.execute(
-        "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%' "
-        "AND name NOT LIKE 'search%'"
+        "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%' AND name NOT LIKE 'search%'"
     ).fetchall()
     found = [
         (table, column)
@@ -62,9 +61,7 @@ def test_every_column_of_text_is_public_masked_or_hidden(path: str) -> None:
     ]
     base.close()
     stated = [(table, column) for table, columns in migrate.marks().items() for column in columns]
-    assert sorted(found) == sorted(stated), (
-        "say in the comment of its line in the schema what an operator may see"
-    )
+    assert sorted(found) == sorted(stated), "say in the comment of its line in the schema what an operator may see"
 
 
 @each(
@@ -104,9 +101,7 @@ def test_nothing_else_is_read_or_changed(sql: OperatorSql, query: str) -> None:
 
 
 @pytest.mark.parametrize("change", ["DELETE FROM payments", "UPDATE shop SET name = 'x'"])
-def test_a_change_is_refused_with_the_words_that_only_a_select_runs(
-    sql: OperatorSql, change: str
-) -> None:
+def test_a_change_is_refused_with_the_words_that_only_a_select_runs(sql: OperatorSql, change: str) -> None:
     with pytest.raises(SqlRefused, match="only a SELECT"):
         sql.query(change, {}, 10)
 
@@ -160,26 +155,20 @@ def test_whole_numbers_are_shown_on_request_but_no_secret(path: str) -> None:
         ("svc_trx_01234567890123456789012345678901", "svc_trx_01234567890123456789012345678901"),
     ],
 )
-def test_numbers_in_texts_are_masked_and_dates_amounts_and_our_ids_are_not(
-    text: str, masked: str
-) -> None:
+def test_numbers_in_texts_are_masked_and_dates_amounts_and_our_ids_are_not(text: str, masked: str) -> None:
     assert PhoneMask()(text) == masked
 
 
 def test_a_query_ends_after_ten_seconds(path: str) -> None:
     clock = iter(range(0, 1_000, 6))
     for sql in opened(path, monotonic=lambda: float(next(clock))):
-        endless = (
-            "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT MAX(i) FROM n"
-        )
+        endless = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT MAX(i) FROM n"
         with pytest.raises(SqlRefused, match="longer than 10 s"):
             sql.query(endless, {}, 1)
 
 
 def test_ids_keep_their_zeros_and_long_numbers_come_as_text(sql: OperatorSql) -> None:
-    (row,) = sql.query(
-        "SELECT :id AS id, 9007199254740993 AS n, x'0aff' AS b", {"id": "007"}, 1
-    ).rows
+    (row,) = sql.query("SELECT :id AS id, 9007199254740993 AS n, x'0aff' AS b", {"id": "007"}, 1).rows
     assert row == {"id": "007", "n": "9007199254740993", "b": "0aff"}
 
 
@@ -196,9 +185,7 @@ def test_a_copy_for_other_programs_has_what_a_query_shows(sql: OperatorSql, tmp_
 
 
 def test_the_queries_of_the_document_run(sql: OperatorSql) -> None:
-    found = re.findall(
-        r"momo data query - <<'SQL'\n(.+?)\nSQL\n", SCRIPTS.read_text("utf-8"), re.DOTALL
-    )
+    found = re.findall(r"momo data query - <<'SQL'\n(.+?)\nSQL\n", SCRIPTS.read_text("utf-8"), re.DOTALL)
     assert len(found) == 5
     for query in found:
         sql.query(query, {}, 10)

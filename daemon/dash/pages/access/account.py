@@ -38,9 +38,7 @@ async def log_in(visit: Visit) -> Outcome:
     name = visit.form.get("name", "").strip().lower()
     to = _target(visit.form.get("to", ""))
     try:
-        user = await browser.check_password(
-            visit.env, visit.address, name, visit.form.get("password", "")
-        )
+        user = await browser.check_password(visit.env, visit.address, name, visit.form.get("password", ""))
     except Refusal as refusal:
         values = {"name": name, "to": to, "problem": _problem(visit, refusal)}
         return Shown("access/login.html", values, status=refusal.spec.http_status)
@@ -79,9 +77,7 @@ async def enter(visit: Visit) -> Goto:
         return Goto(LOGIN, "said_link_over")
     to = _target(visit.query.get("to", ""))
     if not visit.query.get("to") and user.role is Role.OWNER:
-        seen, _more = await visit.env.store.look(
-            lambda reader: payment_list.listed(reader, PaymentFilter(), limit=1)
-        )
+        seen, _more = await visit.env.store.look(lambda reader: payment_list.listed(reader, PaymentFilter(), limit=1))
         to = _START if seen else "/dash/first"
     return await _opened(visit, user, "link", to)
 
@@ -129,9 +125,7 @@ async def show(visit: Visit) -> Shown:
 
     sessions, codes = await visit.env.store.read(read)
     open_now = [one for one in sessions if not is_over(one, visit.now)]
-    return Shown(
-        "access/account.html", {"sessions": open_now, "codes": codes, "here": visit.who.session.id}
-    )
+    return Shown("access/account.html", {"sessions": open_now, "codes": codes, "here": visit.who.session.id})
 
 
 async def change_password(visit: Visit) -> Outcome:

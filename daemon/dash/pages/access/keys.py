@@ -82,9 +82,7 @@ def _read(visit: Visit) -> flow.NewKey:
         visit.fail("days", "key_choose")
     visit.check()
     kind = KeyKind.PUBLISHABLE if publishable else KeyKind.SECRET
-    return flow.NewKey(
-        name, Mode(mode), kind, scopes, visit.now + int(days) * DAY_US if days else None
-    )
+    return flow.NewKey(name, Mode(mode), kind, scopes, visit.now + int(days) * DAY_US if days else None)
 
 
 def _shape(visit: Visit, row: ApiKey) -> tuple[ApiKey, ApiKeyAnswer, Use | None]:

@@ -107,10 +107,7 @@ def _role(text: str) -> Role:
 def _new_password(visit: Visit) -> str:
     """Return a password of 79 bits that can be read aloud."""
     below = visit.env.entropy.below
-    return "-".join(
-        "".join(_LETTERS[below(len(_LETTERS))] for _ in range(_GROUP_CHARACTERS))
-        for _ in range(_GROUPS)
-    )
+    return "-".join("".join(_LETTERS[below(len(_LETTERS))] for _ in range(_GROUP_CHARACTERS)) for _ in range(_GROUPS))
 
 
 def _password_once(visit: Visit, name: str, password: str) -> Shown:

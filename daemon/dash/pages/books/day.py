@@ -39,17 +39,12 @@ async def show(visit: Visit) -> Shown | Download:
     period, by = _period(visit, asked), asked.chosen["group"]
     is_branch = visit.env.place.role is ShopRole.BRANCH
 
-    def read(
-        reader: Reader,
-    ) -> tuple[Json, tuple[list[Json], int], Mapping[str, tuple[int, int]], dict[str, str]]:
+    def read(reader: Reader) -> tuple[Json, tuple[list[Json], int], Mapping[str, tuple[int, int]], dict[str, str]]:
         return (
             read_sheet(reader, period, shops.get(reader)),
             read_rows(reader, period, zone, by, limit=asked.limit if asked.as_csv else ROWS_MAX),
             handed_up(reader, period) if is_branch and visit.mode is Mode.LIVE else {},
-            {
-                one.id: wallet_form(visit, reader, one.sim_seq)
-                for one in methods.in_use(reader, visit.mode)
-            },
+            {one.id: wallet_form(visit, reader, one.sim_seq) for one in methods.in_use(reader, visit.mode)},
         )
 
     sheet, (rows, total), handed, proofs = await visit.env.store.read(read)
@@ -196,9 +191,7 @@ def _sums(visit: Visit, sums: Json, currency: str) -> list[str]:
     if wallet is not None:
         found.append(row(t("day_wallet_says"), wallet["says"]))
         if not wallet["agrees"]:
-            found.append(
-                t("day_wallet_differs", amount=visit.money_text(wallet["difference"], currency))
-            )
+            found.append(t("day_wallet_differs", amount=visit.money_text(wallet["difference"], currency)))
     if sums["doubted"]["count"]:
         found.append(t.number("day_not_counted", sums["doubted"]["count"]))
     return found

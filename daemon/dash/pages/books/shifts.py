@@ -27,10 +27,7 @@ async def show_list(visit: Visit) -> Shown:
 
     values = await visit.env.store.read(read)
     may_keep = visit.may(Operation.KEEP_SHIFT)
-    return Shown(
-        "books/shifts.html",
-        {**values, "who": lambda actor: actor_name(visit, actor), "may_keep": may_keep},
-    )
+    return Shown("books/shifts.html", {**values, "who": lambda actor: actor_name(visit, actor), "may_keep": may_keep})
 
 
 async def show_one(visit: Visit) -> Shown:
@@ -46,8 +43,7 @@ async def show_one(visit: Visit) -> Shown:
         "shift": shift,
         "sheet": sheet,
         "who": lambda actor: actor_name(visit, actor),
-        "may_close": shift.closed_at is None
-        and visit.may(Operation.KEEP_SHIFT if own else Operation.CLOSE_SHIFTS),
+        "may_close": shift.closed_at is None and visit.may(Operation.KEEP_SHIFT if own else Operation.CLOSE_SHIFTS),
     }
     return Shown("books/shift.html", values)
 

@@ -64,11 +64,7 @@ async def compare(visit: Visit) -> Outcome:
     number = read_phone(visit.form.get("line", ""))
     entries, zone = statement.entries, visit.words.zone
     # A printed time names no zone: it is one of the shop.
-    times = [
-        int(one.at.replace(tzinfo=zone).timestamp()) * SECOND_US
-        for one in entries
-        if one.at is not None
-    ]
+    times = [int(one.at.replace(tzinfo=zone).timestamp()) * SECOND_US for one in entries if one.at is not None]
 
     def read(reader: Reader) -> tuple[list[Json], list[UnlistedPayment]]:
         found: list[Json] = []
@@ -110,8 +106,7 @@ async def compare(visit: Visit) -> Outcome:
     if closing is not None and number is not None and visit.may(Operation.DECIDE_FORGERY):
         slot = await visit.env.store.read(lambda reader: _slot_of(reader, number))
         first, last = (
-            timestamp(int(at.replace(tzinfo=zone).timestamp()) * SECOND_US)
-            for at in (closing.first_at, closing.at)
+            timestamp(int(at.replace(tzinfo=zone).timestamp()) * SECOND_US) for at in (closing.first_at, closing.at)
         )
         if slot is not None:
             proof = {
@@ -153,9 +148,7 @@ def _file(visit: Visit) -> bytes:
 async def _read(visit: Visit, data: bytes) -> Statement:
     """Read the statement of the form."""
     named = {
-        name: visit.form[f"column_{name}"].strip()
-        for name in COLUMNS
-        if visit.form.get(f"column_{name}", "").strip()
+        name: visit.form[f"column_{name}"].strip() for name in COLUMNS if visit.form.get(f"column_{name}", "").strip()
     }
     if len(data) > FILE_BYTES_MAX:
         visit.wrong("statement", "statement_is_long")
@@ -197,9 +190,7 @@ def _entry(visit: Visit, entry: StatementEntry, said: Json) -> StatementDifferen
     )
 
 
-async def _page(
-    visit: Visit, result: Mapping[str, Any] | None, shown: Sequence[StatementDifference]
-) -> Shown:
+async def _page(visit: Visit, result: Mapping[str, Any] | None, shown: Sequence[StatementDifference]) -> Shown:
     values = {
         "lines": await named_lines(visit, lambda one: one.phone_number),
         "columns": COLUMNS,

@@ -12,13 +12,7 @@ from daemon.core.access.callers import Operation, require
 from daemon.core.errors import Refusal
 from daemon.core.limits import NOTES_CHARACTERS_MAX
 from daemon.core.lines import modem_health, receiving, silence
-from daemon.core.lines.line_json import (
-    ACCOUNT_NAME_CHARACTERS_MAX,
-    ClaimedAnswer,
-    MethodChanges,
-    NewMethod,
-    Slot,
-)
+from daemon.core.lines.line_json import ACCOUNT_NAME_CHARACTERS_MAX, ClaimedAnswer, MethodChanges, NewMethod, Slot
 from daemon.core.lines.modem_health import ModemHealth, ModemProblem
 from daemon.core.lines.readiness import UNACCOUNTED_WINDOW_US, UNPLACED_WINDOW_US
 from daemon.core.lines.silence import Rhythm, Silence
@@ -241,11 +235,7 @@ def _hours(visit: Visit, view: SimView) -> chart.Bars | None:
     if not any(usual for _, usual in hours):
         return None
     values = [
-        (
-            f"{hour:02}",
-            round((usual or 0) * 100),
-            t("usual_and_today", usual=f"{usual or 0:.1f}", today=count or 0),
-        )
+        (f"{hour:02}", round((usual or 0) * 100), t("usual_and_today", usual=f"{usual or 0:.1f}", today=count or 0))
         for hour, (count, usual) in enumerate(hours)
     ]
     return chart.bars(values, now=t.local(visit.now).hour)
@@ -312,9 +302,7 @@ async def assign(visit: Visit) -> Outcome:
     if not account or len(account) > ACCOUNT_NAME_CHARACTERS_MAX:
         visit.fail("account_name", "account_wrong")
     visit.check()
-    known = await visit.env.store.read(
-        lambda reader: methods_store.with_number(reader, Mode.LIVE, provider, number)
-    )
+    known = await visit.env.store.read(lambda reader: methods_store.with_number(reader, Mode.LIVE, provider, number))
     place = _here(visit, "said_line_assigned")
     with visit.shows(*_AGAIN, field="phone_number"):
         if known is None:
@@ -376,9 +364,7 @@ async def ignore(visit: Visit) -> Outcome:
     """Set the SIM aside, or take it back."""
     slot, wanted = _slot(visit), visit.form.get("ignored") == "yes"
     with visit.shows(*_AGAIN):
-        await modems.ignore(
-            visit.env, visit.caller, slot.device_id, slot.slot_index, ignored=wanted
-        )
+        await modems.ignore(visit.env, visit.caller, slot.device_id, slot.slot_index, ignored=wanted)
     return _here(visit, "said_line_ignored" if wanted else "said_line_used")
 
 
@@ -387,9 +373,7 @@ async def acknowledge(visit: Visit) -> Outcome:
     slot, notes = _slot(visit), visit.form.get("notes", "").strip()
     if len(notes) > NOTES_CHARACTERS_MAX:
         visit.wrong("notes", "note_long")
-    await modems.acknowledge_unaccounted(
-        visit.env, visit.caller, slot.device_id, slot.slot_index, notes or None
-    )
+    await modems.acknowledge_unaccounted(visit.env, visit.caller, slot.device_id, slot.slot_index, notes or None)
     return _here(visit, "said_line_explained")
 
 
@@ -466,9 +450,7 @@ def _replay(visit: Visit) -> str:
 
 async def show_claim(visit: Visit) -> Shown:
     """Show the payments that a claim would assign to a number."""
-    method = await visit.env.store.read(
-        lambda reader: methods_store.get(reader, visit.places["id"], Mode.LIVE)
-    )
+    method = await visit.env.store.read(lambda reader: methods_store.get(reader, visit.places["id"], Mode.LIVE))
     if method is None:
         raise Refusal(ErrorCode.PAYMENT_METHOD_NOT_FOUND)
     found = await payment_methods.claim_unplaced(visit.env, visit.caller, method.id, dry_run=True)

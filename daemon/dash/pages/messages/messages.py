@@ -40,15 +40,7 @@ NEAR: Final = 2
 PASTED_MAX: Final = 2_000
 STATE: Final = Choice("message", ("", *MessageState))
 _fields: Final = msgspec.json.Decoder(dict[str, Any]).decode
-_FIELDS: Final = (
-    "amount",
-    "currency",
-    "payer_name",
-    "transaction_id",
-    "reference",
-    "balance",
-    "fee",
-)
+_FIELDS: Final = ("amount", "currency", "payer_name", "transaction_id", "reference", "balance", "fee")
 
 
 LIST_PAGE: Final = listing.ListPage[tuple[Message, str | None]](
@@ -117,9 +109,7 @@ async def show_one(visit: Visit) -> Shown:
             "chain": chain,
             "review": reviews.open_for_message(reader, message.id),
             # It can confirm a wording.
-            "may_confirm": not isinstance(
-                confirmed_wordings.unverified_reading(visit.env, message), str
-            ),
+            "may_confirm": not isinstance(confirmed_wordings.unverified_reading(visit.env, message), str),
             # Its wording is confirmed.
             "confirms": confirmed_wordings.confirmation_of(reader, visit.env, message) is not None,
         }

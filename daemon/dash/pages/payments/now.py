@@ -52,10 +52,7 @@ async def show(visit: Visit) -> Shown:
         sheets, hours = read_totals(reader, period, t.zone)
         lines = line_status(reader, now, phones, visit.mode)
         latest, _more = payment_list.listed(reader, PaymentFilter(mode=visit.mode), limit=LATEST)
-        receivers, waits = (
-            endpoints.in_use(reader, visit.mode),
-            delivery_log.waiting_by_endpoint(reader),
-        )
+        receivers, waits = (endpoints.in_use(reader, visit.mode), delivery_log.waiting_by_endpoint(reader))
         needs = _wallet_needs(visit, reader) + _review_needs(visit, reader)
         needs = _line_needs(visit, lines, needs) + _settle_needs(visit, reader)
         if visit.may(Operation.MANAGE_WEBHOOKS):
@@ -90,11 +87,7 @@ async def show(visit: Visit) -> Shown:
                 (
                     one,
                     waits.get(one.id, 0),
-                    "paused"
-                    if not one.is_active
-                    else "failing"
-                    if one.consecutive_failures
-                    else "well",
+                    "paused" if not one.is_active else "failing" if one.consecutive_failures else "well",
                 )
                 for one in receivers
             ],
@@ -118,9 +111,7 @@ def _need(what: str, why: str, href: str, action: str, money: str = "") -> dict[
 def _review_needs(visit: Visit, reader: Reader) -> list[dict[str, str]]:
     """Return the open reviews, most money first."""
     t = visit.words
-    found, total = reviews.page(
-        reader, state=reviews.OPEN, mode=visit.mode, limit=REVIEWS_READ, offset=0
-    )
+    found, total = reviews.page(reader, state=reviews.OPEN, mode=visit.mode, limit=REVIEWS_READ, offset=0)
     with_money = [(one, *_amount(reader, one)) for one in found]
     needs = [
         _need(
@@ -141,9 +132,7 @@ def _review_needs(visit: Visit, reader: Reader) -> list[dict[str, str]]:
 def _settle_needs(visit: Visit, reader: Reader) -> list[dict[str, str]]:
     """Return what is owed and what is to be given back, of all days; who may not settle it is only told."""
     t, found = visit.words, []
-    for (status, currency), (count, minor) in sorted(
-        transaction_list.unsettled(reader, visit.mode).items()
-    ):
+    for (status, currency), (count, minor) in sorted(transaction_list.unsettled(reader, visit.mode).items()):
         word = "short" if status is TransactionStatus.PARTIAL else "over"
         what, money = t.number(f"need_{word}", count), visit.money(minor, currency)
         href = "/dash/transactions?state=unsettled"
@@ -181,9 +170,7 @@ def _wallet_needs(visit: Visit, reader: Reader) -> list[dict[str, str]]:
     return found
 
 
-def _line_needs(
-    visit: Visit, lines: LineStatusAnswer, reviews_first: list[dict[str, str]]
-) -> list[dict[str, str]]:
+def _line_needs(visit: Visit, lines: LineStatusAnswer, reviews_first: list[dict[str, str]]) -> list[dict[str, str]]:
     """Return the needs with those of the lines: a line that cannot receive stands first."""
     t, found = visit.words, [*reviews_first]
     reads = visit.role in READERS
@@ -218,9 +205,7 @@ def _webhook_needs(
 
 
 def _sum(rows: Sequence[Json], currency: str) -> int:
-    amounts = [
-        read_api_amount(row["amount"], currency) for row in rows if row["currency"] == currency
-    ]
+    amounts = [read_api_amount(row["amount"], currency) for row in rows if row["currency"] == currency]
     return sum(amount or 0 for amount in amounts)
 
 

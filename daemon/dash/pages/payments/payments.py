@@ -110,15 +110,11 @@ async def show_customer(visit: Visit) -> Shown | Download:
     of_orders = TransactionFilter(mode=visit.mode, phone_number=number, since=since)
     now, most = visit.env.times().lower_bound_us, listing.COUNTED_MAX + 1
 
-    def read(
-        reader: Reader,
-    ) -> tuple[tuple[list[Listed], bool], dict[str, tuple[int, int]], list[Found]]:
+    def read(reader: Reader) -> tuple[tuple[list[Listed], bool], dict[str, tuple[int, int]], list[Found]]:
         return (
             payment_list.listed(reader, wanted, limit=asked.limit),
             payment_list.totals(reader, wanted, most=most),
-            transaction_list.transactions(reader, of_orders, now=now, limit=ORDERS_SHOWN, offset=0)[
-                0
-            ],
+            transaction_list.transactions(reader, of_orders, now=now, limit=ORDERS_SHOWN, offset=0)[0],
         )
 
     (rows, more), totals, orders = await visit.env.store.read(read)
@@ -164,9 +160,7 @@ async def reconcile(visit: Visit) -> Outcome:
     if found is None:
         raise Refusal(ErrorCode.ROUTE_NOT_FOUND)
     payment, reference = found
-    request = ReconcileRequest(
-        payment.telco_id_as_read, payment.amount_minor, provider=payment.provider
-    )
+    request = ReconcileRequest(payment.telco_id_as_read, payment.amount_minor, provider=payment.provider)
     sure = await vouched(visit, reference or typed, request)
     place = Goto(f"/dash/payments/{payment.id}", "said_reconciled")
     keep = visit.keep(lambda _: place)
@@ -197,10 +191,7 @@ async def show_one(visit: Visit) -> Shown:
             events, _ = journal.of_transaction(reader, transaction.id, limit=JOURNAL_MAX, offset=0)
             wanted = DeliveryFilter(implicit=True, transaction_id=transaction.id)
             deliveries = delivery_log.listed(reader, wanted, limit=DELIVERIES_MAX).rows
-        entries = [
-            flat(TransactionEventAnswer.of(event, payment)) | {"at_us": event.at}
-            for event in events
-        ]
+        entries = [flat(TransactionEventAnswer.of(event, payment)) | {"at_us": event.at} for event in events]
         return about, {
             "message": message,
             "reasons": [] if message is None else reasons_of(message),
@@ -213,9 +204,7 @@ async def show_one(visit: Visit) -> Shown:
             "deliveries": deliveries,
             "maybe": suggestions.suggestions(reader, payment),
             # Of the hub about a payment that was handed up; None if it was not, or the hub has not said.
-            "decision": feed.decision_about(reader, payment.id)
-            if payment.standing == "handed"
-            else None,
+            "decision": feed.decision_about(reader, payment.id) if payment.standing == "handed" else None,
             "doubt": doubt_words(visit, reconcile_flow.doubt_about(reader, payment), payment),
         }
 

@@ -94,9 +94,7 @@ async def approve(visit: Visit) -> Outcome:
             of_branch = asked is not None and asked.branch_id is not None
             if wait_s > 0 and visit.who is not None and not of_branch:
                 user = visit.who.user
-                await flow.approve_later(
-                    visit.env, caller, review_id, approval, user, wait_s * SECOND_US
-                )
+                await flow.approve_later(visit.env, caller, review_id, approval, user, wait_s * SECOND_US)
                 return await _on(visit, "said_review_approving")
             await flow.approve(visit.env, caller, review_id, approval, keep=keep)
         except Refusal as refusal:
@@ -121,9 +119,7 @@ async def reject(visit: Visit) -> Outcome:
                     raise
                 # It rejects further messages.
                 await confirm(visit)
-                await flow.reject(
-                    visit.env, visit.caller, visit.places["id"], notes, confirmed=True, keep=keep
-                )
+                await flow.reject(visit.env, visit.caller, visit.places["id"], notes, confirmed=True, keep=keep)
         except Refusal as refusal:
             return _decided_before(visit, refusal)
     return await _on(visit, "said_review_rejected")
@@ -162,9 +158,7 @@ async def undo(visit: Visit) -> Outcome:
         keep = visit.keep(
             lambda done: Goto(
                 f"{QUEUE}/{review_id}",
-                "said_review_undone"
-                if done.review.review.state == reviews.OPEN
-                else "said_review_judged",
+                "said_review_undone" if done.review.review.state == reviews.OPEN else "said_review_judged",
             )
         )
         done = await flow.undo(visit.env, visit.caller, review_id, keep=keep)
@@ -234,9 +228,7 @@ async def show_one(visit: Visit) -> Shown:
     """Show one review."""
     review_id = visit.places["id"]
 
-    def read(
-        reader: Reader,
-    ) -> tuple[ReviewEvidence, Review | None, Review | None, WaitingApproval | None, str]:
+    def read(reader: Reader) -> tuple[ReviewEvidence, Review | None, Review | None, WaitingApproval | None, str]:
         found = reviews.evidence_of(reader, review_id, None, visit.now)
         if found is None:
             raise Refusal(ErrorCode.REVIEW_NOT_FOUND)
@@ -372,11 +364,8 @@ def card(visit: Visit, evidence: ReviewEvidence) -> dict[str, Any]:
         "approve": _approve(visit, evidence, options),
         "reject": _reject(visit, evidence),
         # It may be settled by later messages.
-        "by_itself": evidence.payment is None
-        and standing in {Standing.ACCEPTED, Standing.CANDIDATE},
-        "doubts": [
-            t(f"doubt_{one}") for one in details.get("doubts") or () if t.has(f"doubt_{one}")
-        ],
+        "by_itself": evidence.payment is None and standing in {Standing.ACCEPTED, Standing.CANDIDATE},
+        "doubts": [t(f"doubt_{one}") for one in details.get("doubts") or () if t.has(f"doubt_{one}")],
     }
 
 
@@ -448,9 +437,7 @@ def _options(visit: Visit, evidence: ReviewEvidence) -> list[Option]:
     if held is not None and held.status in VERIFIED:
         held = None
     found = [
-        Option(
-            one.request.reference, one.request, ", ".join(t(f"why_{each}") for each in one.reasons)
-        )
+        Option(one.request.reference, one.request, ", ".join(t(f"why_{each}") for each in one.reasons))
         for one in evidence.suggestions
     ]
     if held is not None:
@@ -477,16 +464,12 @@ def differences(visit: Visit, paid: Paid, order: Transaction) -> list[Difference
     found += _payer(visit, paid, order)
     if order.expected_telco_transaction_id is not None:
         same = normalize_telco_id(paid.telco_id or "") == order.expected_telco_transaction_id
-        found.append(
-            _row(t, "id", paid.telco_id or "—", order.expected_telco_transaction_id, same=same)
-        )
+        found.append(_row(t, "id", paid.telco_id or "—", order.expected_telco_transaction_id, same=same))
     for at, key in ((order.cancelled_at, "cancelled"), (order.expires_at, "expired")):
         over = order.status == TransactionStatus.CANCELLED if key == "cancelled" else True
         if at is not None and over and paid.at > at:
             sentence = t(f"differs_{key}")
-            found.append(
-                Difference(t("differs_time"), t.moment(paid.at), t.moment(at), sentence, "bad")
-            )
+            found.append(Difference(t("differs_time"), t.moment(paid.at), t.moment(at), sentence, "bad"))
             break
     if order.status in VERIFIED:
         found.append(Difference(t("state"), "", "", t("differs_paid_before"), "bad"))

@@ -31,17 +31,13 @@ async def show(visit: Visit) -> Shown | Goto:
 
     def read(reader: Reader) -> _Found:
         of_orders = TransactionFilter(mode=visit.mode, search=wanted)
-        orders, _ = transaction_list.transactions(
-            reader, of_orders, now=now, limit=SHOWN + 1, offset=0
-        )
+        orders, _ = transaction_list.transactions(reader, of_orders, now=now, limit=SHOWN + 1, offset=0)
         of_payments = PaymentFilter(mode=visit.mode, search=wanted)
         money, _more = payment_list.listed(reader, of_payments, limit=SHOWN + 1)
         texts: list[Message] = []
         if visit.role in READERS and len(wanted) >= MESSAGE_CHARACTERS_MIN:
             since = visit.now - MESSAGES_US
-            texts = messages.with_text(
-                reader, wanted, mode=visit.mode, since=since, limit=SHOWN + 1
-            )
+            texts = messages.with_text(reader, wanted, mode=visit.mode, since=since, limit=SHOWN + 1)
         # A code to log in somewhere is for the owner only.
         return orders, money, [one for one in texts if one.kind != Kind.OTP]
 
@@ -61,10 +57,7 @@ async def show(visit: Visit) -> Shown | Goto:
             "q": wanted,
             "orders": [(order, state_of(order, now)) for order, _ in orders[:SHOWN]],
             "payments": others[:SHOWN],
-            "messages": [
-                (one, sender_name(visit, one.sender), sms_text(visit, one.body))
-                for one in texts[:SHOWN]
-            ],
+            "messages": [(one, sender_name(visit, one.sender), sms_text(visit, one.body)) for one in texts[:SHOWN]],
             "more": [len(group) > SHOWN for group in (orders, others, texts)],
             "tones": TONES,
             "branches": await branch_names(visit),

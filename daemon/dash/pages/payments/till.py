@@ -9,13 +9,7 @@ from typing import Final
 from daemon.core.access.callers import Operation
 from daemon.core.errors import Refusal
 from daemon.core.inputs import InitializeRequest
-from daemon.core.limits import (
-    DAY_US,
-    DESCRIPTION_CHARACTERS_MAX,
-    HOUR_US,
-    MINUTE_US,
-    SECOND_US,
-)
+from daemon.core.limits import DAY_US, DESCRIPTION_CHARACTERS_MAX, HOUR_US, MINUTE_US, SECOND_US
 from daemon.core.model import PaymentMethod, Transaction
 from daemon.core.names import group_digits, national_format, network_of, provider_name
 from daemon.core.payments.checkout import MONEY, CheckoutFacts, CheckoutScreen
@@ -123,9 +117,7 @@ async def make(visit: Visit) -> Outcome:
 
 async def show_order(visit: Visit) -> Shown:
     """Show one transaction, big, until it is paid."""
-    facts, mine = await visit.env.store.read(
-        lambda reader: (facts_of(reader, visit.places["id"]), _own(reader, visit))
-    )
+    facts, mine = await visit.env.store.read(lambda reader: (facts_of(reader, visit.places["id"]), _own(reader, visit)))
     order = order_of(visit, facts)
     amount = visit.money_text(order.view.amount, order.view.currency)
     shop = visit.shop.name if visit.shop is not None else "momo"
@@ -136,8 +128,7 @@ async def show_order(visit: Visit) -> Shown:
             "problem": visit.errors.get("order", ""),
             "public": bool(visit.env.config.http.public_base_url),
             "share": visit.words("till_share_text", amount=amount, shop=shop, address=order.page),
-            "may_send": order.transaction.phone_number is not None
-            and visit.may(Operation.SEND_CODE),
+            "may_send": order.transaction.phone_number is not None and visit.may(Operation.SEND_CODE),
             **mine,
         },
         f"{order.view.code} · {amount}",
@@ -148,9 +139,7 @@ async def cancel(visit: Visit) -> Outcome:
     """Cancel a transaction and go back to the keypad."""
     place = Goto(HERE, "said_cancelled")
     try:
-        await cancel_expire.cancel(
-            visit.env, visit.caller, visit.places["id"], keep=visit.keep(lambda _: place)
-        )
+        await cancel_expire.cancel(visit.env, visit.caller, visit.places["id"], keep=visit.keep(lambda _: place))
     except Refusal as refusal:
         if refusal.code is not ErrorCode.TRANSACTION_NOT_CANCELLABLE:
             raise
@@ -201,9 +190,7 @@ async def show_screen(visit: Visit) -> Shown:
     # A paid order is shown first, for a short time, and then the next one that waits.
     shown_us = SCREEN_NEXT_S * SECOND_US if waiting else SCREEN_PAID_US
     paid = [
-        one
-        for one in orders
-        if one.view.screen in MONEY and visit.now - (one.transaction.completed_at or 0) < shown_us
+        one for one in orders if one.view.screen in MONEY and visit.now - (one.transaction.completed_at or 0) < shown_us
     ]
     values = {
         "order": next(iter([*paid, *waiting]), None),
@@ -230,8 +217,7 @@ def _own(reader: Reader, visit: Visit) -> dict[str, object]:
     states = [(one, state_of(one, now)) for one, _ in latest]
     return {
         "open_orders": [
-            (one, state_of(one, now), time_left(visit, one.expires_at or 0))
-            for one, _ in waiting[:OPEN_SHOWN]
+            (one, state_of(one, now), time_left(visit, one.expires_at or 0)) for one, _ in waiting[:OPEN_SHOWN]
         ],
         "more_open": len(waiting) > OPEN_SHOWN,
         "paid": [(one, state_of(one, now), payment) for one, payment in paid],
@@ -244,9 +230,7 @@ def _own(reader: Reader, visit: Visit) -> dict[str, object]:
 def _customers(reader: Reader, visit: Visit) -> list[Transaction]:
     """Return the latest order of each of the latest customers of this user, by their number."""
     since = visit.now - CUSTOMERS_US
-    found = transaction_list.made_by(
-        reader, visit.caller.name, mode=visit.mode, since=since, limit=10 * CUSTOMERS
-    )
+    found = transaction_list.made_by(reader, visit.caller.name, mode=visit.mode, since=since, limit=10 * CUSTOMERS)
     latest: dict[str, Transaction] = {}
     for one, _ in found:
         if one.phone_number is not None:

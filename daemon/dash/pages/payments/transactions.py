@@ -21,16 +21,7 @@ from daemon.dash.parts import listing
 from daemon.dash.parts.confirming import vouched
 from daemon.dash.parts.listing import Choice
 from daemon.dash.parts.message_text import actor_name
-from daemon.dash.parts.order import (
-    STATES,
-    TONES,
-    facts_of,
-    masked,
-    order_of,
-    refuse_settlement,
-    state_of,
-    time_left,
-)
+from daemon.dash.parts.order import STATES, TONES, facts_of, masked, order_of, refuse_settlement, state_of, time_left
 from daemon.dash.web.visit import Download, Goto, Outcome, Shown, Visit
 from daemon.flows.payments import cancel_expire, initialize, settlement, texts
 from daemon.flows.payments import reconcile as reconcile_flow
@@ -71,9 +62,7 @@ async def show_list(visit: Visit) -> Shown | Download:
         ended=split,
         branch=asked.branch,
     )
-    waiting = TransactionFilter(
-        mode=wanted.mode, status=TransactionStatus.PENDING, sort=wanted.sort
-    )
+    waiting = TransactionFilter(mode=wanted.mode, status=TransactionStatus.PENDING, sort=wanted.sort)
 
     def read(reader: Reader) -> tuple[Sequence[Found], int, Sequence[Found], list[str]]:
         limit = asked.limit + (0 if asked.as_csv else 1)
@@ -137,8 +126,7 @@ async def show_one(visit: Visit) -> Shown:
         ids = {event.payment_id for event in events if event.payment_id is not None}
         money = {payment_id: payments.get(reader, payment_id) for payment_id in ids}
         entries = [
-            flat(TransactionEventAnswer.of(event, money.get(event.payment_id or "")))
-            | {"at_us": event.at}
+            flat(TransactionEventAnswer.of(event, money.get(event.payment_id or ""))) | {"at_us": event.at}
             for event in events
         ]
         return facts, {
@@ -171,9 +159,7 @@ async def show_one(visit: Visit) -> Shown:
             "may_send": state == "open" and visit.may(Operation.SEND_CODE),
             "may_make": visit.may(Operation.CREATE_TRANSACTION),
             "settlement": SettlementAnswer.of(transaction),
-            "may_settle": state in {"short", "over"}
-            and visit.may(Operation.SETTLE)
-            and (state == "short" or by_hand),
+            "may_settle": state in {"short", "over"} and visit.may(Operation.SETTLE) and (state == "short" or by_hand),
             "may_settle_by_hand": by_hand,
             "may_unsettle": visit.may(Operation.SETTLE_BY_HAND),
         },
@@ -187,9 +173,7 @@ async def cancel(visit: Visit) -> Outcome:
     place = Goto(_here(visit), "said_cancelled")
     keep = visit.keep(lambda _: place)
     try:
-        await cancel_expire.cancel(
-            visit.env, visit.caller, visit.places["id"], reason=reason, keep=keep
-        )
+        await cancel_expire.cancel(visit.env, visit.caller, visit.places["id"], reason=reason, keep=keep)
     except Refusal as refusal:
         _not_open(visit, refusal, "not_cancellable")
     return place
@@ -235,9 +219,7 @@ async def renew(visit: Visit) -> Outcome:
 
     keep, phones = visit.keep(place), visit.machine.phone_states()
     try:
-        made = await initialize.initialize(
-            visit.env, visit.caller, request, keep=keep, phones=phones
-        )
+        made = await initialize.initialize(visit.env, visit.caller, request, keep=keep, phones=phones)
     except Refusal as refusal:
         _not_open(visit, refusal, "not_renewable")
     return place(made)
@@ -261,9 +243,7 @@ async def reconcile(visit: Visit) -> Outcome:
     place = Goto(_here(visit), "said_reconciled")
     keep = visit.keep(lambda _: place)
     try:
-        await reconcile_flow.reconcile(
-            visit.env, visit.caller, visit.places["id"], request, keep=keep
-        )
+        await reconcile_flow.reconcile(visit.env, visit.caller, visit.places["id"], request, keep=keep)
     except Refusal as refusal:
         wrong = refusal.code is ErrorCode.VALIDATION_ERROR
         near = refusal.extras.get("near_transaction_id")
@@ -295,12 +275,8 @@ _COLUMNS: Final[dict[str, Callable[[Found], object]]] = {
     "created_at": lambda one: timestamp(one[0].created_at),
     "expires_at": lambda one: timestamp_or_none(one[0].expires_at),
     "completed_at": lambda one: timestamp_or_none(one[0].completed_at),
-    "expected": lambda one: (
-        None if one[0].expected_minor is None else render(one[0].expected_minor, one[0].currency)
-    ),
-    "received": lambda one: (
-        None if one[1] is None else render(one[1].amount_minor, one[1].currency)
-    ),
+    "expected": lambda one: None if one[0].expected_minor is None else render(one[0].expected_minor, one[0].currency),
+    "received": lambda one: None if one[1] is None else render(one[1].amount_minor, one[1].currency),
     "currency": lambda one: one[0].currency,
     "customer_name": lambda one: one[0].customer_name,
     "phone": lambda one: one[0].phone_number,

@@ -47,8 +47,7 @@ async def show(visit: Visit) -> Shown:
             "sims": sims,
             "strangers": strangers,
             "tests": {
-                view.id: None if view.sim is None else smscs.expected(reader, view.sim, visit.now)
-                for view in sims
+                view.id: None if view.sim is None else smscs.expected(reader, view.sim, visit.now) for view in sims
             },
             "providers": {view.id: [] if view.sim is None else networks_of(view) for view in sims},
             "latest": latest[0] if latest else None,

@@ -26,23 +26,9 @@ THINGS: Final[dict[str, tuple[str, ...]]] = {
     "upkeep": ("shop", "backup", "setting", "clock", "disk", "db", "smtp", "notice"),
 }
 """The filter of things, and the first words of the types of entries that belong to each."""
-CHOICES: Final = (
-    Choice("who", ("people", "everybody"), "people"),
-    Choice("thing", tuple(THINGS)),
-)
+CHOICES: Final = (Choice("who", ("people", "everybody"), "people"), Choice("thing", tuple(THINGS)))
 _DAEMON: Final = "momo"
-SUBJECTS: Final = (
-    "name",
-    "user",
-    "key",
-    "url",
-    "amount",
-    "expected_amount",
-    "code",
-    "file",
-    "number",
-    "what",
-)
+SUBJECTS: Final = ("name", "user", "key", "url", "amount", "expected_amount", "code", "file", "number", "what")
 """The facts that an entry can be about, the most telling first; the others are details."""
 
 
@@ -80,15 +66,7 @@ async def show(visit: Visit) -> Shown | Download:
         return actor_name(visit, actor)
 
     return await LIST.answer(
-        visit,
-        asked,
-        rows,
-        last,
-        details=_details,
-        reference=reference_of,
-        who=who,
-        what=what,
-        names=names,
+        visit, asked, rows, last, details=_details, reference=reference_of, who=who, what=what, names=names
     )
 
 
@@ -110,9 +88,7 @@ LIST: Final = listing.ListPage[Event](
         "at": lambda event: timestamp(event.at),
         "who": lambda event: event.actor,
         "what": lambda event: event.type,
-        "transaction": lambda event: (
-            None if event.transaction_id is None else reference_of(event.transaction_id)
-        ),
+        "transaction": lambda event: None if event.transaction_id is None else reference_of(event.transaction_id),
         "payment_id": lambda event: event.payment_id,
         "message_id": lambda event: event.message_id,
         "endpoint_id": lambda event: event.endpoint_id,

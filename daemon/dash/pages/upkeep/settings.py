@@ -21,12 +21,7 @@ HERE: Final = "/dash/settings"
 LOGO: Final = "pages.logo"
 TASKS: Final[dict[str, tuple[str, ...]]] = {
     "payments": ("transactions", "trust"),
-    "customers": (
-        "sms",
-        "transactions.code_sms_at",
-        "transactions.public_sms",
-        "limits.sms_per_number_hour",
-    ),
+    "customers": ("sms", "transactions.code_sms_at", "transactions.public_sms", "limits.sms_per_number_hour"),
     "look": ("pages", "till"),
     "alarms": ("smtp", "notices"),
     "phones": ("modems",),
@@ -83,9 +78,7 @@ async def change(visit: Visit) -> Outcome:
     await confirm(visit)
     try:
         if upload:
-            done = await flow.change_picture(
-                visit.env, visit.caller, places, key, chosen_file(upload)
-            )
+            done = await flow.change_picture(visit.env, visit.caller, places, key, chosen_file(upload))
         else:
             done = await flow.change(visit.env, visit.caller, places, key, value)
     except (ConfigError, config_file.CannotEdit, OSError) as error:

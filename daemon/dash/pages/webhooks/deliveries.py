@@ -80,9 +80,7 @@ async def show_list(visit: Visit) -> Shown | Download:
         until=asked.until,
         after=asked.number,
     )
-    page = await visit.env.store.read(
-        lambda reader: delivery_log.listed(reader, wanted, limit=asked.limit)
-    )
+    page = await visit.env.store.read(lambda reader: delivery_log.listed(reader, wanted, limit=asked.limit))
     return await LIST.answer(
         visit,
         asked,
@@ -154,9 +152,7 @@ async def redeliver(visit: Visit) -> Goto:
     delivery_id = visit.places["id"]
 
     def place(queued: flow.Redelivered) -> Goto:
-        return common.sent_again(
-            queued.delivery, queued.endpoint, reversed_since=queued.reversed_since
-        )
+        return common.sent_again(queued.delivery, queued.endpoint, reversed_since=queued.reversed_since)
 
     return place(await flow.redeliver(visit.env, visit.caller, delivery_id, visit.keep(place)))
 
@@ -231,9 +227,7 @@ async def show_fault(visit: Visit) -> Shown:
     kind = _kind_of(visit)
     after = (await listing.ask(visit)).number or 0
     found, total = await visit.env.store.read(
-        lambda reader: dead_letters.of_kind(
-            reader, kind, after=after, limit=DEAD_LETTERS_AT_ONCE + 1
-        )
+        lambda reader: dead_letters.of_kind(reader, kind, after=after, limit=DEAD_LETTERS_AT_ONCE + 1)
     )
     page, more = found[:DEAD_LETTERS_AT_ONCE], len(found) > DEAD_LETTERS_AT_ONCE
     endpoint = page[0][2] if page else None
@@ -267,9 +261,7 @@ async def replay_kind(visit: Visit) -> Goto:
     after, sent = 0, 0
     while True:
         found, _ = await visit.env.store.read(
-            functools.partial(
-                dead_letters.of_kind, kind=kind, after=after, limit=DEAD_LETTERS_AT_ONCE
-            )
+            functools.partial(dead_letters.of_kind, kind=kind, after=after, limit=DEAD_LETTERS_AT_ONCE)
         )
         if not found:
             break
@@ -286,9 +278,7 @@ async def replay_marked(visit: Visit) -> Outcome:
     if not marked or len(marked) > DEAD_LETTERS_AT_ONCE:
         visit.wrong("", "mark_some" if not marked else "mark_fewer")
     sent = await _replay(visit, marked)
-    return Goto(
-        address_of(_kind_of(visit)), "said_letters_sent" if sent else "said_no_letters_sent"
-    )
+    return Goto(address_of(_kind_of(visit)), "said_letters_sent" if sent else "said_no_letters_sent")
 
 
 async def _replay(visit: Visit, ids: Sequence[str]) -> int:

@@ -55,12 +55,7 @@ async def show_list(visit: Visit) -> Shown:
     rows = [(one, name_of(one), condition(one), waiting.get(one.id, 0)) for one in found]
     return Shown(
         "webhooks/list.html",
-        {
-            "rows": rows,
-            "unclaimed": unclaimed,
-            "tones": common.TONES,
-            "full": len(found) >= ENDPOINTS_MAX,
-        },
+        {"rows": rows, "unclaimed": unclaimed, "tones": common.TONES, "full": len(found) >= ENDPOINTS_MAX},
     )
 
 
@@ -172,9 +167,7 @@ async def show_one(visit: Visit) -> Shown:
         failed, answered, mend = delivery_log.last_failure(reader, endpoint), None, ""
         if failed is not None:
             answered = common.answer_of(visit, failed.status_code, failed.error_code)
-            mend = common.cause_words(
-                visit, "mend", cause_of(failed.status_code, failed.error_code)
-            )
+            mend = common.cause_words(visit, "mend", cause_of(failed.status_code, failed.error_code))
         return {
             "waiting": store_deliveries.count_waiting(reader, endpoint.id),
             "rules": routing.rules_of_endpoint(reader, endpoint.id),
@@ -182,8 +175,7 @@ async def show_one(visit: Visit) -> Shown:
             "failed": answered,
             "mend": mend,
             "deliveries": [
-                (one, common.answer_of(visit, one.response_status_code, one.error_code))
-                for one, _ in found
+                (one, common.answer_of(visit, one.response_status_code, one.error_code)) for one, _ in found
             ],
         }
 
@@ -245,9 +237,7 @@ async def edit(visit: Visit) -> Outcome:
     visit.check()
     try:
         if "url" in changed:
-            await flow.check_endpoint(
-                visit.env, visit.caller, changed["url"], visit.machine.resolver
-            )
+            await flow.check_endpoint(visit.env, visit.caller, changed["url"], visit.machine.resolver)
         if changed:
             changes, _ = read(EndpointChanges, changed)
             await flow.update(visit.env, visit.caller, endpoint.id, changes)
@@ -276,9 +266,7 @@ async def _switch(visit: Visit, said: str, *, is_active: bool) -> Goto:
 async def show_delete(visit: Visit) -> Shown:
     """Show the number of waiting deliveries that a deletion drops, with the form that deletes."""
     endpoint = await endpoint_of(visit)
-    waiting = await visit.env.store.read(
-        lambda reader: store_deliveries.count_waiting(reader, endpoint.id)
-    )
+    waiting = await visit.env.store.read(lambda reader: store_deliveries.count_waiting(reader, endpoint.id))
     values = {
         "one": endpoint,
         "name": name_of(endpoint),
@@ -369,9 +357,7 @@ async def rotate(visit: Visit) -> Outcome:
     await confirm(visit)
     leaked = bool(visit.form.get("leaked"))
     try:
-        found = await flow.rotate_secret(
-            visit.env, visit.caller, endpoint.id, expire_previous=leaked
-        )
+        found = await flow.rotate_secret(visit.env, visit.caller, endpoint.id, expire_previous=leaked)
     except Refusal as refusal:
         if refusal.code is not ErrorCode.ROTATION_LIMIT:
             raise

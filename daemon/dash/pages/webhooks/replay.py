@@ -10,13 +10,7 @@ from daemon.core.errors import Refusal
 from daemon.core.json_values import timestamp
 from daemon.core.limits import DAY_US
 from daemon.core.webhooks.endpoint import Endpoint
-from daemon.core.webhooks.replay import (
-    PAYMENTS_MAX,
-    SENT,
-    SKIPPED,
-    WINDOW_US_MAX,
-    ReplayDecision,
-)
+from daemon.core.webhooks.replay import PAYMENTS_MAX, SENT, SKIPPED, WINDOW_US_MAX, ReplayDecision
 from daemon.dash.pages.webhooks import common
 from daemon.dash.web.visit import Goto, Outcome, Shown, Visit
 from daemon.flows.webhooks import replay as flow

@@ -189,35 +189,24 @@ async def _form(visit: Visit, endpoint: Endpoint, rule: Rule | None) -> Shown:
     return Shown("webhooks/rule.html", shown, title)
 
 
-def _trial(
-    reader: Reader, endpoint: Endpoint, transaction: Transaction, payment: Payment, text: str
-) -> dict[str, Any]:
+def _trial(reader: Reader, endpoint: Endpoint, transaction: Transaction, payment: Payment, text: str) -> dict[str, Any]:
     """Return the result of an unsaved filter for a payment, and the receivers by the saved rules."""
     facts = PaymentFacts(transaction, payment, routing.method_of(reader, payment))
     receivers = routing.receivers(reader, endpoint.mode)
     chosen = claims(receivers, facts, placed=payment.placed)
-    return {
-        **flat(RuleTrialAnswer.of(text, facts)),
-        **flat(Routed.of(receivers, facts, chosen, placed=payment.placed)),
-    }
+    return {**flat(RuleTrialAnswer.of(text, facts)), **flat(Routed.of(receivers, facts, chosen, placed=payment.placed))}
 
 
 async def show_route(visit: Visit) -> Shown:
     """Show the field, and with `of` (reference, order or payment) the explanation."""
     given = visit.query.get("of", "").strip()[:GIVEN_MAX]
-    found = (
-        await visit.env.store.read(lambda reader: _explanation(reader, given, visit.now))
-        if given
-        else None
-    )
+    found = await visit.env.store.read(lambda reader: _explanation(reader, given, visit.now)) if given else None
     if given and found is None:
         visit.fail("of", "route_not_found")
     values = {
         "given": given,
         "found": found,
-        "command": f"momo tx routes {found.reference}"
-        if found is not None
-        else "momo tx routes REFERENCE",
+        "command": f"momo tx routes {found.reference}" if found is not None else "momo tx routes REFERENCE",
     }
     return Shown("webhooks/route.html", values, visit.words("route"))
 
@@ -306,8 +295,7 @@ def read_rows(form: Mapping[str, str]) -> list[FilterRow]:
     found = []
     for number in range(ROWS):
         name, operator, value = (
-            form.get(f"{part}_{number}", "").strip()[:CHARACTERS_MAX]
-            for part in ("field", "operator", "value")
+            form.get(f"{part}_{number}", "").strip()[:CHARACTERS_MAX] for part in ("field", "operator", "value")
         )
         found.append(FilterRow(name, operator if operator in CHOICES else CHOICES[0], value))
     return found
