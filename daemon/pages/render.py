@@ -159,7 +159,7 @@ def _month(at: datetime.datetime, words: Texts) -> str:
 
 
 REFRESH_S: Final = 15
-REFRESH_EXPIRED_S: Final = 60
+REFRESH_SELDOM_S: Final = 60
 """How often a browser without JavaScript reloads."""
 MIN_INTERVAL_S: Final = 0.2
 """A busy shop commits often; a page is rendered at most five times a second."""
@@ -265,7 +265,7 @@ class PageRenderer(Struct, frozen=True):
             "qr": qr_svg(self.env.checkout_url(self.slug))
             if view.screen is CheckoutScreen.WAITING and view.way
             else "",
-            "back": back if ended or view.screen is CheckoutScreen.EXPIRED else None,
+            "back": None if view.screen in {CheckoutScreen.WAITING, CheckoutScreen.CHECKING} else back,
             "goes_back": goes_back,
             "contact": contact(settings.contact, t),
         }
@@ -274,7 +274,8 @@ class PageRenderer(Struct, frozen=True):
         if problem:
             # The version stays that of the page without the error, so that no update removes the error unread.
             html = self.assets.fill("checkout.html", problem=t[problem], **values)
-        refresh_s = REFRESH_EXPIRED_S if view.screen is CheckoutScreen.EXPIRED else REFRESH_S
+        seldom = view.screen in {CheckoutScreen.EXPIRED, CheckoutScreen.SHORT}
+        refresh_s = REFRESH_SELDOM_S if seldom else REFRESH_S
         return RenderedPage(
             language=language,
             title=said.title,

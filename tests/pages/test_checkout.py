@@ -50,7 +50,7 @@ async def test_every_state_has_its_page(api: FakeApi, state: str) -> None:
     assert ("after the time was up" in answer.text) == (state == "late")
     assert ("Receipt</h2>" in answer.text) == (state in {"paid", "short", "over", "late", "reversed"})
     assert ("*170#" in answer.text) == (state == "waiting")
-    assert ('http-equiv="refresh"' in answer.text) == (state in {"waiting", "checking", "expired"})
+    assert ('http-equiv="refresh"' in answer.text) == (state in {"waiting", "checking", "expired", "short"})
     status = (await client.get(f"/pay/{order.public_slug}/status")).json()
     assert status["headline"] == HEADLINES[state]
     assert status["html"] in answer.text
@@ -371,6 +371,22 @@ async def test_a_stream_tells_the_change_and_ends(api: FakeApi) -> None:
                 if len(told) == 1:
                     await orders.pay(order)
     assert told == [HEADLINES["waiting"], HEADLINES["paid"]]
+
+
+async def test_the_open_page_of_a_short_order_tells_that_the_rest_came_and_that_the_order_is_settled(api: FakeApi) -> None:
+    orders = Orders(api.shop)
+    order = await orders.make("short")
+    client, told = await api.client(), []
+    async with client.stream("GET", f"/pay/{order.public_slug}/events", timeout=20) as answer:
+        async for line in answer.aiter_lines():
+            if line.startswith("data: "):
+                told.append(json.loads(line[6:])["headline"])
+                if len(told) == 1:
+                    rest = await orders.pay(order, 500)
+                elif len(told) == 2:
+                    body = {"kind": "rest_received", "payment": rest}
+                    await api.live.post(f"/v1/transactions/{order.reference}/settle", json=body)
+    assert told == [HEADLINES["short"], "A second payment has been seen. The shop is checking it", HEADLINES["paid"]]
 
 
 async def test_streams_of_one_page_are_few(api: FakeApi) -> None:

@@ -61,9 +61,9 @@ class CheckoutScreen(StrEnum):
 
 
 ENDED: Final = frozenset(
-    {CheckoutScreen.PAID, CheckoutScreen.SHORT, CheckoutScreen.OVER, CheckoutScreen.CANCELLED, CheckoutScreen.REVERSED}
+    {CheckoutScreen.PAID, CheckoutScreen.OVER, CheckoutScreen.CANCELLED, CheckoutScreen.REVERSED}
 )
-"""An open page stops polling when it shows one of these."""
+"""An open page stops polling when it shows one of these; of a short transaction the rest may come."""
 MONEY: Final = frozenset({CheckoutScreen.PAID, CheckoutScreen.SHORT, CheckoutScreen.OVER})
 _PAID: Final = {
     TransactionStatus.SUCCESS: CheckoutScreen.PAID,
