@@ -8,6 +8,7 @@ from momo_cli.show.answer import Cell, Field, Head, Row, view_of
 from momo_cli.show.terminal import Terminal
 from momo_cli.show.words import ago, clock, counted, money, payer_text, phone, state, styled, with_test_mark
 from momo_cli.text import at, clean
+from momo_cli.views.transactions import received_text
 
 OPEN: Final = "open"
 _STATES: Final = {
@@ -239,6 +240,7 @@ def _request(row: Row, terminal: Terminal) -> list[tuple[str, str]]:
         ("CODE", clean(request.get("svc_code"))),
         ("status", state(request.get("status")).text),
         ("expected", money(request.get("expected_amount"), request.get("currency"))),
+        ("received", received_text(request)),
         ("from", phone(request.get("expected_payer_phone"))),
         ("named", clean(request.get("expected_payer_name"))),
         ("with ID", clean(request.get("expected_telco_transaction_id"))),

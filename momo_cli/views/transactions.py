@@ -139,7 +139,7 @@ def transaction_lines(row: Row, terminal: Terminal) -> list[str]:
         ("CODE", terminal.style(clean(row.get("svc_code")), "bold")),
         ("ref", clean(row.get("reference"))),
         ("order", clean(row.get("client_reference"))),
-        ("received", _received(row)),
+        ("received", received_text(row)),
         ("payment", f"{network.upper()} {telco}" if telco else ""),
         ("created", clock(at(row, "timeline.created_at"), terminal)),
         ("paid", clock(at(row, "timeline.completed_at"), terminal)),
@@ -157,7 +157,8 @@ def held_text(row: Row) -> str:
     return f"a message that names this code is held: momo review show {review}" if review else ""
 
 
-def _received(row: Row) -> str:
+def received_text(row: Row) -> str:
+    """Return what came, and how much that is too little or too much."""
     amount = money(row.get("actual_amount"), row.get("currency"))
     difference = row.get("difference")
     kind = clean(row.get("difference_type")).lower()

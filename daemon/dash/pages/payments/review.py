@@ -346,7 +346,8 @@ def card(visit: Visit, evidence: ReviewEvidence) -> dict[str, Any]:
     details = _decode(evidence.review.details)
     paid = paid_of(evidence)
     options = [] if _is_reversal(evidence) else _options(visit, evidence)
-    order = next((one.order for one in options if one.order is not None), None)
+    missing = _missing(evidence)
+    order = None if missing is not None else next((one.order for one in options if one.order is not None), None)
     if order is None and evidence.request is not None:
         order = evidence.request[0]
     likely = bool(evidence.suggestions) or len(options) <= 2 or options[0].value == HELD
@@ -359,8 +360,9 @@ def card(visit: Visit, evidence: ReviewEvidence) -> dict[str, Any]:
         "options": options,
         # Chosen already if it is the only one, or suggested; else the person has to choose.
         "chosen": NOBODY if not options else options[0].value if likely else "",
-        "rest": _rest(visit, evidence),
-        "differences": [] if order is None else differences(visit, paid, order),
+        "missing": missing,
+        "rest": _rest(visit, evidence, missing),
+        "differences": [] if order is None else differences(visit, paid, order, missing),
         "approve": _approve(visit, evidence, options),
         "reject": _reject(visit, evidence),
         # It may be settled by later messages.
@@ -369,20 +371,21 @@ def card(visit: Visit, evidence: ReviewEvidence) -> dict[str, Any]:
     }
 
 
-def _rest(visit: Visit, evidence: ReviewEvidence) -> dict[str, Any] | None:
-    """Return the short order that the payment of a review may be the rest of, and what is missing of it."""
+def _missing(evidence: ReviewEvidence) -> int | None:
+    """Return what is missing of the short order that the payment of a review may be the rest of, or was."""
     order, first = evidence.request or (None, None)
-    if (
-        evidence.payment is None
-        or order is None
-        or first is None
-        or order.status is not TransactionStatus.PARTIAL
-        or order.settled_at is not None
-        or order.reversed_at is not None
-        or not visit.may(Operation.SETTLE)
-    ):
+    if order is None or first is None or order.status is not TransactionStatus.PARTIAL or order.reversed_at is not None:
         return None
-    missing = (order.expected_minor or 0) - first.amount_minor
+    open_ = order.settled_at is None or evidence.review.state == "used_for_settlement"
+    return (order.expected_minor or 0) - first.amount_minor if open_ and evidence.payment is not None else None
+
+
+def _rest(visit: Visit, evidence: ReviewEvidence, missing: int | None) -> dict[str, Any] | None:
+    """Return what a user reads who may say that the payment is the rest."""
+    if missing is None or not visit.may(Operation.SETTLE):
+        return None
+    assert evidence.payment is not None and evidence.request is not None, "something is missing of the order"
+    order = evidence.request[0]
     return {
         "code": order.svc_code,
         "missing": visit.money(missing, order.currency),
@@ -453,9 +456,9 @@ def _options(visit: Visit, evidence: ReviewEvidence) -> list[Option]:
     return found
 
 
-def differences(visit: Visit, paid: Paid, order: Transaction) -> list[Difference]:
-    """Compare a payment with an order, in words."""
-    t, found = visit.words, [_amount(visit, paid, order)]
+def differences(visit: Visit, paid: Paid, order: Transaction, missing: int | None) -> list[Difference]:
+    """Compare a payment with an order, or with what is missing of one that is paid in part, in words."""
+    t, found = visit.words, [_amount(visit, paid, order, missing)]
     typed, code = sms_text(visit, paid.typed) or "", order.svc_code or "—"
     if typed:
         found.append(_row(t, "code", typed, code, same=code in candidates(typed.upper())))
@@ -471,7 +474,7 @@ def differences(visit: Visit, paid: Paid, order: Transaction) -> list[Difference
             sentence = t(f"differs_{key}")
             found.append(Difference(t("differs_time"), t.moment(paid.at), t.moment(at), sentence, "bad"))
             break
-    if order.status in VERIFIED:
+    if order.status in VERIFIED and missing is None:
         found.append(Difference(t("state"), "", "", t("differs_paid_before"), "bad"))
     return found
 
@@ -481,17 +484,18 @@ def _row(t: Any, name: str, paid: str, asked: str, *, same: bool) -> Difference:
     return Difference(t(f"differs_{name}"), paid, asked, text, "good" if same else "bad")
 
 
-def _amount(visit: Visit, paid: Paid, order: Transaction) -> Difference:
+def _amount(visit: Visit, paid: Paid, order: Transaction, missing: int | None) -> Difference:
     t = visit.words
-    asked, money = order.expected_minor, paid.amount_minor
+    what, asked = (t("amount"), order.expected_minor) if missing is None else (t("rest_short"), missing)
+    money = paid.amount_minor
     shown = visit.money(money, paid.currency), visit.money(asked, order.currency)
     if asked is None or money is None or order.currency != paid.currency:
-        return Difference(t("amount"), *shown, t("differs_unknown"), "warn")
+        return Difference(what, *shown, t("differs_unknown"), "warn")
     if money == asked:
-        return Difference(t("amount"), *shown, t("differs_same"), "good")
+        return Difference(what, *shown, t("differs_same"), "good")
     key = "differs_short" if money < asked else "differs_over"
     text = t(key, amount=visit.money(abs(money - asked), paid.currency))
-    return Difference(t("amount"), *shown, text, "bad")
+    return Difference(what, *shown, text, "bad")
 
 
 def _payer(visit: Visit, paid: Paid, order: Transaction) -> list[Difference]:
