@@ -14,7 +14,7 @@ from tests.dash import places
 from tests.dash.test_lines import plug_in
 from tests.fakes import outbox
 from tests.fakes.api import FakeApi
-from tests.fakes.dash import PASSWORD, log_in
+from tests.fakes.dash import PASSWORD, Person, log_in
 from tests.fakes.orders import Orders
 from tests.fakes.receipts import mtn
 from tests.fakes.shop import METHOD_ID
@@ -213,6 +213,33 @@ async def test_a_second_payment_of_an_order_that_is_not_short_is_no_rest(api: Fa
     answer = await person.post(f"{href}/rest")
     assert (answer.status_code, "It cannot be settled" in answer.text) == (422, True)
     assert (await api.shop.transaction(order.reference)).settled_at is None
+
+
+async def test_payments_of_settled_orders_are_listed_as_settled_and_are_no_warning(api: FakeApi) -> None:
+    manager = await log_in(api, Role.MANAGER)
+    orders = Orders(api.shop)
+    short, over = await orders.make("short"), await orders.make("over")
+    open_ = ["GHS\xa030.00 too much", "GHS\xa020.00 short"]
+    assert await states(manager) == open_
+    await orders.pay(short, 500)
+    href = "/dash/review/" + (await api.shop.values("SELECT id FROM reviews"))[0]
+    assert (await manager.post(f"{href}/rest")).status_code == 303
+    path = f"/dash/transactions/{over.reference}/settle"
+    assert (await manager.post(path, {"kind": "change_given"})).status_code == 303
+    settled = [f"GHS\xa0{amount} settled" for amount in ("5.00", "30.00", "20.00")]
+    assert await states(manager) == await states(manager, "?state=settled") == settled
+    assert 'class="warn"' not in (await manager.get("/dash")).text
+    [rest] = await api.shop.values("SELECT id FROM payments WHERE amount_minor = 500")
+    page = (await manager.get(f"/dash/payments/{rest}")).text
+    assert "It is the rest of the order" in page
+    assert f'href="/dash/transactions/{short.reference}"' in page
+
+
+async def states(person: Person, query: str = "") -> list[str]:
+    """Return the amount and the state of each row of the list of payments."""
+    table = (await person.get(f"/dash/payments{query}")).text.partition("<tbody>")[2]
+    rows = re.findall(r'class="state \w+">([^<]+)</span></td><td class="right money">([^<]+)<', table)
+    return [f"{money} {state}" for state, money in rows]
 
 
 async def test_two_people_settle_one_order_and_one_is_told(api: FakeApi) -> None:

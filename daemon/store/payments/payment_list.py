@@ -17,6 +17,7 @@ STATES: Final = {
     "paid": "t.origin = 'request' AND t.status = 'SUCCESS' AND p.reversed_at IS NULL",
     "short": "t.origin = 'request' AND t.status = 'PARTIAL' AND p.reversed_at IS NULL",
     "over": "t.origin = 'request' AND t.status = 'OVERPAID' AND p.reversed_at IS NULL",
+    "settled": "(t.settled_at IS NOT NULL OR t.settles IS NOT NULL) AND p.reversed_at IS NULL",
     "unmatched": "p.standing = 'open' AND p.reversed_at IS NULL",
     "review": "p.standing = 'review'",
     "handed": "p.standing = 'handed' AND p.reversed_at IS NULL",
@@ -78,13 +79,15 @@ class Listed(Struct, frozen=True):
 
     @property
     def state(self) -> str:
-        """Its outcome, in one word for lists: paid, short, over, unmatched, handed, review or reversed."""
+        """Its outcome, in one word for lists: paid, short, over, settled, unmatched, handed, review or reversed."""
         if self.payment.reversed_at is not None:
             return "reversed"
         if self.payment.standing == "review" or self.doubted:
             return "review"
         if self.payment.standing == "handed":
             return "handed"
+        if self.transaction is not None and self.transaction.in_settlement:
+            return "settled"
         if self.transaction is not None and self.transaction.origin == "request":
             return _OUTCOMES.get(self.transaction.status, "unmatched")
         return "unmatched"

@@ -4,7 +4,7 @@ from typing import Any, Final
 
 from daemon.core.access.callers import Operation
 from daemon.core.errors import Refusal
-from daemon.core.ids import split_reference
+from daemon.core.ids import reference_of, split_reference
 from daemon.core.inputs import ReconcileRequest
 from daemon.core.json_values import timestamp
 from daemon.core.limits import DAY_US
@@ -221,6 +221,7 @@ async def show_one(visit: Visit) -> Shown:
             "p": payment,
             "state": about.state,
             "network": provider_name(payment.provider),
+            "rest_of": about.transaction and about.transaction.settles and reference_of(about.transaction.settles),
             "before": before,
             "who": lambda actor: actor_name(visit, actor),
             "receiver": name_of,
