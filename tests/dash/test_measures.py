@@ -51,6 +51,22 @@ def test_the_scripts_are_small() -> None:
 
 @needs_browser
 @pytest.mark.slow
+async def test_a_short_order_is_settled_on_the_first_screen_of_a_phone(api: FakeApi, browser: Browser) -> None:
+    orders = Orders(api.shop)
+    person = await log_in(api, Role.OWNER)
+    async with visiting(browser, api.base_url, width=PHONE, height=844) as visit:
+        await as_user(visit, person)
+        for state, button in (("short", "The rest has come"), ("over", "The change was given back")):
+            await visit.page.goto(f"/dash/transactions/{(await orders.make(state)).reference}")
+            found = await visit.page.get_by_role("button", name=button).bounding_box()
+            bar = await visit.page.locator("nav.bar").bounding_box()
+            assert found is not None
+            assert bar is not None
+            assert found["y"] + found["height"] <= bar["y"], state
+
+
+@needs_browser
+@pytest.mark.slow
 async def test_long_words_wrap_and_the_first_row_of_each_list_is_near_the_top(api: FakeApi, browser: Browser) -> None:
     known = await places.paths(api)
     orders = Orders(api.shop)

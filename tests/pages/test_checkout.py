@@ -373,7 +373,9 @@ async def test_a_stream_tells_the_change_and_ends(api: FakeApi) -> None:
     assert told == [HEADLINES["waiting"], HEADLINES["paid"]]
 
 
-async def test_the_open_page_of_a_short_order_tells_that_the_rest_came_and_that_the_order_is_settled(api: FakeApi) -> None:
+async def test_the_open_page_of_a_short_order_tells_that_the_rest_came_and_that_the_order_is_settled(
+    api: FakeApi,
+) -> None:
     orders = Orders(api.shop)
     order = await orders.make("short")
     client, told = await api.client(), []

@@ -60,9 +60,7 @@ class CheckoutScreen(StrEnum):
     REVERSED = "reversed"
 
 
-ENDED: Final = frozenset(
-    {CheckoutScreen.PAID, CheckoutScreen.OVER, CheckoutScreen.CANCELLED, CheckoutScreen.REVERSED}
-)
+ENDED: Final = frozenset({CheckoutScreen.PAID, CheckoutScreen.OVER, CheckoutScreen.CANCELLED, CheckoutScreen.REVERSED})
 """An open page stops polling when it shows one of these; of a short transaction the rest may come."""
 MONEY: Final = frozenset({CheckoutScreen.PAID, CheckoutScreen.SHORT, CheckoutScreen.OVER})
 _PAID: Final = {

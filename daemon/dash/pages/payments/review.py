@@ -382,15 +382,14 @@ def _missing(evidence: ReviewEvidence) -> int | None:
 
 def _rest(visit: Visit, evidence: ReviewEvidence, missing: int | None) -> dict[str, Any] | None:
     """Return what a user reads who may say that the payment is the rest."""
-    if missing is None or not visit.may(Operation.SETTLE):
+    (order, _), payment = evidence.request or (None, None), evidence.payment
+    if order is None or payment is None or missing is None or not visit.may(Operation.SETTLE):
         return None
-    assert evidence.payment is not None and evidence.request is not None, "something is missing of the order"
-    order = evidence.request[0]
     return {
         "code": order.svc_code,
         "missing": visit.money(missing, order.currency),
-        "fits": missing == evidence.payment.amount_minor,
-        "command": f"momo tx settle {order.svc_code} rest --payment {evidence.payment.telco_id_as_read}",
+        "fits": missing == payment.amount_minor,
+        "command": f"momo tx settle {order.svc_code} rest --payment {payment.telco_id_as_read}",
     }
 
 
