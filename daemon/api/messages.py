@@ -20,7 +20,7 @@ from daemon.core.messages.message_json import MessageAnswer, MessageInFullAnswer
 from daemon.core.payments.review_json import ApprovedPayerAnswer, ReviewAnswer
 from daemon.core.payments.transaction_json import TransactionAnswer
 from daemon.core.reading import Wrong, read, read_uuid
-from daemon.core.shape import Offset, PageMeta, marked, page_size, sample
+from daemon.core.shape import ModeFilter, Offset, PageMeta, marked, page_size, sample
 from daemon.flows.access import users
 from daemon.flows.books.audit import note_shown
 from daemon.flows.messages import ingest, overdue
@@ -67,6 +67,7 @@ class MessagesQuery(Struct, frozen=True):
     line: Annotated[str, marked(read="any", then=_line)] | None = None
     sender: Annotated[str, Meta(max_length=SENDER_CHARACTERS_MAX), marked(then=_sender)] | None = None
     since: Annotated[int, marked(read="time")] | None = None
+    mode: ModeFilter = None
     show_body: bool = False
 
 
@@ -82,7 +83,7 @@ async def list_messages(call: Call) -> Reply:
     asked = query.read(MessagesQuery)
     limit, offset, show_body = asked.limit, asked.offset, asked.show_body
     wanted = messages.MessageFilter(
-        state=asked.state, line=asked.line, sender=asked.sender, since=asked.since, mode=call.caller.mode
+        state=asked.state, line=asked.line, sender=asked.sender, since=asked.since, mode=call.caller.mode or asked.mode
     )
     found, total = await call.env.store.read(lambda reader: messages.page(reader, wanted, limit=limit, offset=offset))
     if show_body and found:

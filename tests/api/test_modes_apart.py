@@ -33,8 +33,6 @@ NOT_OF_MONEY = frozenset(
 )  # fmt: skip
 """Documents, a stream, forms, keys and the size of the database; `GAP` is of one endpoint. The journal and the endpoints that may
 be chosen say of each entry that it is of the sandbox."""
-OF_BOTH = (Path.DELIVERIES, Path.DEAD_LETTERS, Path.LOCAL_MESSAGES)
-"""A caller of the live shop sees both unless it names one, and each entry says of which it is; the total is that of the list."""
 LIVE_ONLY = (Path.LOCAL_STATUS, Path.METRICS)
 CHANGING = re.compile(
     r'"(?:bytes|uptime_s|disk_free_bytes)": ?[^,}]+|momo_database_bytes \d.*|name="form_token" value="[^"]*"|nonce-[^\'"]+|nonce="[^"]*"'
@@ -43,7 +41,8 @@ CHANGING = re.compile(
 
 
 def of_mode(value: Any, test: bool) -> Any:
-    """Return a JSON value without the entries of lists that say that they are of the other mode, and without their number."""
+    """Return a JSON value without the entries of lists that say that they are of the other mode: endpoints and keys of both are
+    listed together."""
     if isinstance(value, list):
         kept = (
             one for one in value if not isinstance(one, dict) or one.get("test", one.get("is_sandbox", test)) is test
@@ -64,7 +63,7 @@ async def said(api: FakeApi, person: Person, mode: str) -> dict[str, str]:
         if "{" in path or path in NOT_OF_MONEY or (test and path in LIVE_ONLY):
             continue
         local = path.startswith("/local")
-        asked = f"{path}?mode={mode}" if path in (*exports, Path.LOCAL_REPORT) else path
+        asked = f"{path}?mode={mode}" if path in (*exports, Path.LOCAL_REPORT, Path.LOCAL_MESSAGES) else path
         answer = await (api.local if local else client).get(asked, headers={"Svc-Mode": mode})
         assert answer.status_code in (200, 409), answer.text  # this shop is no hub
         is_json = "json" in answer.headers["content-type"]
@@ -72,9 +71,6 @@ async def said(api: FakeApi, person: Person, mode: str) -> dict[str, str]:
     for page in PAGES if not test else ():
         if "{" not in page.path and page.path not in NOT_OF_MONEY:
             found[page.path] = (await person.get(page.path)).text
-    total = re.compile(r'"total": \d+')
-    for path in OF_BOTH:
-        found[path] = total.sub("", found[path])
     return {path: CHANGING.sub("", text) for path, text in found.items()}
 
 

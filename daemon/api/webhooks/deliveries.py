@@ -68,9 +68,15 @@ class DeliveriesQuery(Struct, frozen=True):
     until: shape.ToTime | None = field(name="to", default=None)
 
 
+def _mode(call: Call, asked: "DeliveriesQuery | DeadLettersQuery") -> Mode | None:
+    """Return the mode to list: the one of the caller, unless another is asked for by name or by its endpoint."""
+    bound = call.caller.mode
+    return bound if bound is Mode.TEST else asked.mode or (bound if asked.endpoint_id is None else None)
+
+
 @described("List deliveries", answer(list[DeliveryAnswer], shape.CursorPageMeta), query=DeliveriesQuery)
 async def list_deliveries(call: Call) -> Reply:
-    """List deliveries, newest first. A test key sees only those to sandbox endpoints.
+    """List deliveries, newest first. A test key sees only those to sandbox endpoints, a live key only if asked to.
 
     Offsets shift when new deliveries are made. To read all of them, continue with `after`, the `meta.next_cursor` of the page.
     """
@@ -78,7 +84,7 @@ async def list_deliveries(call: Call) -> Reply:
     asked = query.read(DeliveriesQuery)
     limit, offset = asked.limit, asked.offset
     wanted = delivery_log.DeliveryFilter(
-        mode=Mode.TEST if call.caller.mode is Mode.TEST else asked.mode,
+        mode=_mode(call, asked),
         endpoint_id=asked.endpoint_id,
         status=asked.status,
         implicit=asked.kind == "all",
@@ -200,7 +206,7 @@ class DeadLettersQuery(Struct, frozen=True):
 
 @described("List dead letters", answer(list[DeadLetterAnswer], shape.CursorPageMeta), query=DeadLettersQuery)
 async def list_dead_letters(call: Call) -> Reply:
-    """List dead letters, the newest failure first. A test key sees only those of sandbox endpoints.
+    """List dead letters, the newest failure first. A test key sees only those of sandbox endpoints, a live key only if asked to.
 
     Offsets shift when deliveries fail or are sent again. To read all dead letters, continue with `after`, the
     `meta.next_cursor` of the page.
@@ -209,7 +215,7 @@ async def list_dead_letters(call: Call) -> Reply:
     asked = query.read(DeadLettersQuery)
     limit, offset = asked.limit, asked.offset
     wanted = dead_letters.DeadLetterFilter(
-        mode=Mode.TEST if call.caller.mode is Mode.TEST else asked.mode,
+        mode=_mode(call, asked),
         include_replayed=asked.include_replayed,
         endpoint_id=asked.endpoint_id,
         reason=asked.reason,

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from datetime import tzinfo
 from typing import IO, Any, Final
 
-from daemon.wire import MessageState, Path, TrustLevel
+from daemon.wire import MessageState, Mode, Path, TrustLevel
 from momo_cli import exit_codes, system
 from momo_cli.errors import Failure, usage
 from momo_cli.frame.command import command
@@ -77,7 +77,8 @@ def list_(
     offset: int = OFFSET,
     show_body: bool = SHOW_BODY,
 ) -> Answer:
-    """The newest come first, each with its state. The texts are shown only with --show-body.
+    """The newest come first, each with its state. The texts are shown only with --show-body, and those of the sandbox are listed
+    only with --sandbox.
 
     Examples:
         momo messages list --since 1h
@@ -95,12 +96,13 @@ def list_(
         line=line,
         sender=sender,
         since=time_of(since or None, "--since", terminal),
+        mode=None if client.sandbox else Mode.LIVE,
         show_body="1" if show_body else None,
     )
     return Answer(
         *reply.parts,
         heading=list_heading(reply, "messages", offset=offset, kind=kind),
-        empty=f"No {f'{kind} ' if kind else ''}messages.",
+        empty=f"No {f'{kind} ' if kind else ''}messages{' of the sandbox' if client.sandbox else ''}.",
     )
 
 

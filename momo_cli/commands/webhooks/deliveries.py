@@ -89,8 +89,8 @@ def list_(
     every: bool = ALL_ROWS,
     fail_if_any: bool = FAIL_IF_ANY,
 ) -> Answer:
-    """The newest come first, each with the endpoint's response. Those of the sandbox are listed too; --sandbox lists them
-    alone. --fail-if-any does not count them, unless --sandbox or --endpoint names them.
+    """The newest come first, each with the endpoint's response. Those of the sandbox are listed only with --sandbox, or with
+    --endpoint if it is one of the sandbox.
 
     Examples:
         momo deliveries list
@@ -102,10 +102,8 @@ def list_(
         raise usage("--kind takes only the word all")
     of_endpoint = None if endpoint is None else endpoint_id(client, endpoint)
     query = {"endpoint_id": of_endpoint, "status": status, "kind": kind, "event": _event(event)}
-    if client.sandbox:
-        query["mode"] = Mode.TEST
-    elif fail_if_any and endpoint is None:
-        query["mode"] = Mode.LIVE  # deliveries of the sandbox do not count
+    if client.sandbox or endpoint is None:
+        query["mode"] = Mode.TEST if client.sandbox else Mode.LIVE
     if every and not fail_if_any:
         rows = client.rows(Path.DELIVERIES, query, page=_PAGE, offset=offset)
         return Answer(rows=rows, stream=not terminal.human, summary=True)

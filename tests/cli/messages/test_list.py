@@ -76,3 +76,11 @@ def test_one_that_never_was_is_3(payer: FakeApi, momo: Momo) -> None:
     ran = momo("review", "payers", "revoke", "Kofi", "--json")
     assert (ran.code, ran.json["error"]["code"]) == (3, "APPROVED_PAYER_NOT_FOUND")
     assert all(asked.method == "GET" for asked in payer.asked)
+
+
+def test_messages_of_the_sandbox_are_listed_only_with_its_flag(api: FakeApi, momo: Momo) -> None:
+    api.on("GET", Path.LOCAL_MESSAGES, ok([]))
+    assert momo("messages", "list").err == "No messages.\n"
+    assert api.asked[-1].query["mode"] == "live"
+    assert momo("messages", "list", "--sandbox").err == "No messages of the sandbox.\n"
+    assert (api.asked[-1].query.get("mode"), api.asked[-1].headers["svc-mode"]) == (None, "test")

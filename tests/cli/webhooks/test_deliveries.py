@@ -125,7 +125,7 @@ def test_deliveries_of_one_event_are_named_with_or_without_the_prefix(api: FakeA
     assert momo("deliveries", "list", "--event", "paid").code == 2
 
 
-def test_deliveries_of_the_sandbox_are_no_alarm(api: FakeApi, momo: Momo) -> None:
+def test_deliveries_of_the_sandbox_are_no_alarm_and_listed_only_when_asked_for(api: FakeApi, momo: Momo) -> None:
     api.on("GET", ApiPath.DELIVERIES, ok([]))
     momo("deliveries", "list", "--status", "failed", "--fail-if-any")
     assert api.asked[-1].query["mode"] == "live"
@@ -133,6 +133,8 @@ def test_deliveries_of_the_sandbox_are_no_alarm(api: FakeApi, momo: Momo) -> Non
         momo("deliveries", "list", "--sandbox", *flags)
         assert api.asked[-1].query["mode"] == "test"
     momo("deliveries", "list", "--status", "failed")
+    assert api.asked[-1].query["mode"] == "live"
+    momo("deliveries", "list", "--endpoint", samples.DELIVERY["endpoint_id"])
     assert "mode" not in api.asked[-1].query
 
 
