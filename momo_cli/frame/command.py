@@ -174,7 +174,7 @@ def run_call(terminal: Terminal, call: Call) -> int:
     try:
         answer = call.run(client, terminal)
     except Failure as failure:
-        failure.sandbox = flags.sandbox
+        failure.sandbox = failure.sandbox or flags.sandbox
         raise
     view = answer.view or call.view
     if answer.view:

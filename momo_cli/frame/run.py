@@ -198,7 +198,7 @@ def _work(terminal: Terminal, flags: Flags, words: list[str]) -> int:
     if flags.tz:
         _ = terminal.zone  # an unknown zone is an error, even if no time is shown
     words = ["help", "version"] if flags.version else _helped(words)
-    shown = io.StringIO() if _for_programs(terminal) else terminal.stdout
+    shown = io.StringIO()
     try:
         with contextlib.redirect_stdout(shown):  # Typer writes only help pages
             call = root().main(args=words, prog_name="momo", standalone_mode=False)
@@ -207,14 +207,16 @@ def _work(terminal: Terminal, flags: Flags, words: list[str]) -> int:
             of = f"momo {wanted.group}".rstrip()
             why = f"{of} needs a command: {', '.join(wanted.verbs)}"
             raise usage(why, f"{of} --help") from None
-        terminal.stdout.write(f"{wanted}\n")
+        show_help(terminal, str(wanted))
         return exit_codes.USAGE
     if call is None or isinstance(call, int):  # --help was answered by Typer
-        if isinstance(shown, io.StringIO):
+        text = shown.getvalue().rstrip("\n")
+        if _for_programs(terminal):
             from momo_cli.show.answer import document_of  # noqa: PLC0415  # people's help needs no JSON
 
-            data = {"topic": _command_of(words), "text": shown.getvalue().rstrip("\n")}
-            terminal.stdout.write(document_of(data) + "\n")
+            terminal.stdout.write(document_of({"topic": _command_of(words), "text": text}) + "\n")
+        else:
+            show_help(terminal, text)
         return int(call or exit_codes.OK)
     # Help needs neither locks nor a client.
     from momo_cli.frame.command import run_call  # noqa: PLC0415
@@ -223,6 +225,16 @@ def _work(terminal: Terminal, flags: Flags, words: list[str]) -> int:
     lock = lock_name(command, words)
     with hold_lock(terminal, lock, command) if lock else contextlib.nullcontext():
         return run_call(terminal, call)
+
+
+def show_help(terminal: Terminal, text: str) -> None:
+    """Write a page of help; one that is longer than the screen goes through the pager."""
+    if not terminal.stdout.isatty():
+        terminal.stdout.write(f"{text}\n")
+        return
+    from momo_cli.show.render import show_paged  # noqa: PLC0415  # only a screen has a pager
+
+    show_paged(terminal, text.split("\n"))
 
 
 def _helped(words: list[str]) -> list[str]:

@@ -11,7 +11,17 @@ from momo_cli.text import at, clean
 
 PAID_BY: Final = "paid_by"
 """The fact in which `momo reconcile` keeps a sentence about the transaction that the payment already paid."""
-_NO_FACTS: Final = ("code", "message", "hint", "next", "details", "reason", "request_id", "payment_method_id")
+_NO_FACTS: Final = (
+    "code",
+    "message",
+    "hint",
+    "next",
+    "details",
+    "doc_url",
+    "reason",
+    "request_id",
+    "payment_method_id",
+)
 """The members of an error that are no facts for people, or that the message says."""
 
 _BY_SUFFIX: Final[Mapping[str, Callable[[object], str]]] = {
@@ -33,7 +43,7 @@ def explain_failure(failure: Failure, terminal: Terminal) -> tuple[str, list[str
     facts = ", ".join(_facts(error if isinstance(error, dict) else {}, terminal))
     happened = headline(failure)
     said = failure.facts.get(PAID_BY) or facts or clean(failure.message)
-    repeats = as_clause(said).casefold() == happened.casefold()
+    repeats = as_clause(said).casefold() == as_clause(happened).casefold()
     return happened, [said] if said and not repeats else []
 
 

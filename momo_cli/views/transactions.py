@@ -46,6 +46,8 @@ STATUS_WORDS: Final = {
     "REVIEW": TransactionStatus.MANUAL_REVIEW,
 }
 """The words in tables, and the API's status for each."""
+SETTLED: Final = {"rest_received": "the rest came", "waived": "waived", "change_given": "change given"}
+"""How a short or overpaid transaction was settled, in words."""
 
 
 def transaction_state(row: Row) -> Cell:
@@ -143,6 +145,7 @@ def transaction_lines(row: Row, terminal: Terminal) -> list[str]:
         ("payment", f"{network.upper()} {telco}" if telco else ""),
         ("created", clock(at(row, "timeline.created_at"), terminal)),
         ("paid", clock(at(row, "timeline.completed_at"), terminal)),
+        ("settled", _settled(row, terminal)),
         ("late", "paid after it expired" if row.get("late") else ""),
         ("cancelled", clock(row.get("cancelled_at"), terminal)),
         ("reversed", clock(row.get("reversed_at"), terminal)),
@@ -165,6 +168,14 @@ def received_text(row: Row) -> str:
     return f"{amount}  ({kind} {money(difference)})" if amount and difference else amount
 
 
+def _settled(row: Row, terminal: Terminal) -> str:
+    settlement = row.get("settlement")
+    if not settlement:
+        return ""
+    words = f"{SETTLED[settlement['kind']]}, {money(settlement['amount'], row.get('currency'))}"
+    return f"{words}, {clock(row.get('settled_at'), terminal)}"
+
+
 def _next(row: Row) -> list[str]:
     status, reference = row.get("status"), clean(row.get("reference"))
     if status == TransactionStatus.PENDING:
@@ -173,6 +184,9 @@ def _next(row: Row) -> list[str]:
         return ["momo review list"]
     if status == TransactionStatus.EXPIRED:
         return [_ARRIVED]
+    if not (row.get("settled_at") or row.get("reversed_at") or row.get("doubted")):
+        how = {"PARTIAL": "rest waive", "OVERPAID": "change"}.get(str(status), "")
+        return [f"momo tx settle {reference} {each}" for each in how.split()]
     return []
 
 

@@ -251,6 +251,8 @@ def test_example_of_the_help_does_what_it_says(
             continue
         given = (folder / step.reads).read_text() if step.reads else out
         monkeypatch.setattr("sys.stdin", Person(given))
-        ran = momo(*step.words, HOME=str(folder))
+        # The ModemManager of this machine is no part of the test.
+        there = {"PATH": ""} if name == "phones release" else {}
+        ran = momo(*step.words, HOME=str(folder), **there)
         assert ran.code == code_of(line), ran
         out = ran.out

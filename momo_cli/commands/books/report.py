@@ -21,6 +21,7 @@ from momo_cli.socket.client import Client, Reply, path_of
 from momo_cli.text import at, clean
 from momo_cli.times import parse_stamp
 from momo_cli.views.lines import sheet_columns
+from momo_cli.views.transactions import SETTLED
 
 ROWS_MAX: Final = 1000
 """The most rows by hour, day or payer that are shown."""
@@ -44,11 +45,6 @@ _KINDS: Final = (
     ("reversed", "Taken back by the network"),
 )
 _OPEN: Final = (("short", "owed"), ("over", "to_give_back"))
-_SETTLED: Final = {
-    "rest_received": "Settled: the rest came",
-    "waived": "Settled: waived",
-    "change_given": "Settled: change given",
-}
 SHEET_VIEW: Final = view_of(
     "currency network phone_number",
     *(
@@ -113,7 +109,7 @@ def sheet_lines(data: Row, terminal: Terminal) -> list[str]:
 
 def settled_label(row: Row) -> str:
     """Return how transactions were settled, in words."""
-    return "Settled in cash" if row.get("in_cash") else _SETTLED[row["kind"]]
+    return "Settled in cash" if row.get("in_cash") else f"Settled: {SETTLED[row['kind']]}"
 
 
 def balance_differences(data: Row) -> list[str]:

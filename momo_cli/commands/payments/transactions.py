@@ -412,7 +412,7 @@ def settle(
     """
     transaction = transaction.strip()
     if undo is (how is not None):
-        raise usage("Name one of rest, waive and change, or --undo.")
+        raise usage("name one of rest, waive and change, or --undo")
     with known(reference=transaction):
         path = path_of(Path.SETTLE, reference=reference_of(client, transaction))
         if undo:

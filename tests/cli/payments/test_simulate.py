@@ -8,7 +8,7 @@ import pytest
 from daemon import wire
 from tests.cli import samples
 from tests.cli.conftest import Momo
-from tests.fakes.fake_api import FakeApi, Says, ok
+from tests.fakes.fake_api import FakeApi, Says, ok, refusal
 
 ORDER = f"/v1/transactions/{samples.REF}"
 
@@ -24,6 +24,12 @@ def sent(api: FakeApi) -> dict[str, object]:
     assert asked.path == wire.Path.TEST_PAYMENTS
     assert asked.headers[wire.MODE_HEADER.lower()] == "test"
     return dict(asked.body)
+
+
+def test_a_refusal_leads_to_a_list_of_the_sandbox(api: FakeApi, momo: Momo) -> None:
+    api.on("POST", wire.Path.TEST_PAYMENTS, refusal(404, "TRANSACTION_NOT_FOUND"))
+    ran = momo("simulate", "payment", "--order", samples.REF)
+    assert ran.err.splitlines()[-1] == "  next:  momo tx list --sandbox"
 
 
 def test_the_flags_become_the_body(api: FakeApi, momo: Momo) -> None:

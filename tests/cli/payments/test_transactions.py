@@ -196,10 +196,34 @@ def test_settle_says_how_under_an_idempotency_key_and_undo_takes_it_back(api: Fa
     assert api.asked[-1].method == "DELETE"
 
 
-def test_settle_needs_one_way_or_undo_and_says_so(api: FakeApi, momo: Momo) -> None:
+def test_settle_needs_one_way_or_undo_and_says_so_once(api: FakeApi, momo: Momo) -> None:
     for words in ((), ("waive", "--undo"), ("forget",)):
-        assert momo("tx", "settle", samples.REF, *words).code == 2
+        ran = momo("tx", "settle", samples.REF, *words)
+        assert ran.code == 2
+        assert len(ran.err.splitlines()) == 2, "the error, and what to type next"
     assert api.asked == []
+
+
+@pytest.mark.parametrize(
+    ("status", "settlement", "line", "following"),
+    [
+        ("PARTIAL", None, "", ["momo tx settle {} rest", "momo tx settle {} waive"]),
+        ("OVERPAID", None, "", ["momo tx settle {} change"]),
+        ("PARTIAL", "rest_received", "  settled   the rest came, GHS 5.00, today 09:14", []),
+        ("PARTIAL", "waived", "  settled   waived, GHS 5.00, today 09:14", []),
+        ("OVERPAID", "change_given", "  settled   change given, GHS 5.00, today 09:14", []),
+    ],
+)
+def test_show_says_how_it_was_settled_or_how_it_can_be(
+    status: str, settlement: str | None, line: str, following: list[str], api: FakeApi, momo: Momo
+) -> None:
+    how = settlement and {"kind": settlement, "amount": "5.00", "payment_reference": None, "notes": None}
+    at = "2026-11-20T09:14:00.000Z" if settlement else None
+    api.on("GET", TX, ok({**samples.ONE, "status": status, "settlement": how, "settled_at": at}))
+    ran = momo("tx", "show", samples.REF, "-o", "table", "--utc")
+    assert [each for each in ran.out.splitlines() if "settled" in each] == [line][: bool(line)]
+    typed = [each.removeprefix("next:").strip() for each in ran.err.splitlines()]
+    assert typed == [each.format(samples.REF) for each in following]
 
 
 def test_settle_of_what_is_not_short_is_5_and_says_its_state(api: FakeApi, momo: Momo) -> None:

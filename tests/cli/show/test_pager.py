@@ -3,7 +3,7 @@
 import io
 import os
 import pty
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from momo_cli.flags import Flags, Output
+from momo_cli.frame.run import show_help
 from momo_cli.show import table
 from momo_cli.show.answer import Answer, Field, Head, View
 from momo_cli.show.batch import progress, progress_line
@@ -76,7 +77,12 @@ def test_pager_is_the_one_that_the_environment_names(
 
 
 def shown(terminal: Terminal, pager: str, count: int) -> str:
-    """Show lines on a terminal of 24 lines, and return the text that it received."""
+    """Show numbered lines on a terminal of 24 lines, and return the text that it received."""
+    return on_screen(terminal, pager, lambda there: show_paged(there, (f"{n}" for n in range(count))))
+
+
+def on_screen(terminal: Terminal, pager: str, write: Callable[[Terminal], None]) -> str:
+    """Write on a terminal of 24 lines, and return the text that it received."""
     import fcntl
     import struct
     import termios
@@ -85,7 +91,7 @@ def shown(terminal: Terminal, pager: str, count: int) -> str:
     fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
     located = replace(terminal.located, environ={"PATH": os.environ["PATH"], "TERM": "xterm", "PAGER": pager})
     with os.fdopen(slave, "w", encoding="utf-8") as screen:
-        show_paged(replace(terminal, stdout=screen, located=located), (f"{n}" for n in range(count)))
+        write(replace(terminal, stdout=screen, located=located))
     got = b""
     with suppress(OSError):  # EIO: the other side is closed, and all of it was read
         while piece := os.read(master, 65536):
@@ -100,6 +106,16 @@ def test_short_list_needs_no_pager(terminal: Terminal) -> None:
 
 def test_long_list_goes_through_the_pager(terminal: Terminal) -> None:
     assert shown(terminal, "tail -n 2", 200) == "198\n199\n"
+
+
+def test_help_longer_than_the_screen_goes_through_the_pager(terminal: Terminal) -> None:
+    page = "\n".join(f"line {n}" for n in range(40))
+    assert on_screen(terminal, "head -n 1", lambda there: show_help(there, page)) == "line 0\n"
+    assert on_screen(terminal, "false", lambda there: show_help(there, "Usage")) == "Usage\n"
+    piped = replace(terminal, stdout=io.StringIO())
+    show_help(piped, page)
+    assert isinstance(piped.stdout, io.StringIO)
+    assert piped.stdout.getvalue() == f"{page}\n"
 
 
 def test_leaving_the_pager_ends_the_list_quietly(terminal: Terminal) -> None:
