@@ -165,6 +165,7 @@ class Path(StrEnum):
     LOCAL_HUB = "/local/v1/hub"
     LOCAL_HUB_INVITES = "/local/v1/hub/invites"
     LOCAL_HUB_DISTRUST = "/local/v1/hub/distrust"
+    LOCAL_HUB_ACCEPT = "/local/v1/hub/accept"
     LOCAL_HUB_RELEASE = "/local/v1/hub/payments/{id}/release"
     LOCAL_HUB_COMMANDS = "/local/v1/hub/commands"
     LOCAL_BRANCH = "/local/v1/branch"

@@ -222,6 +222,22 @@ async def distrust(call: Call) -> Reply:
     return ok({"branch": asked.branch, **await hub.distrust(env, call.caller, asked.branch, since)})
 
 
+class Accept(Struct, frozen=True):
+    """A payment's id, or a branch's name."""
+
+    what: _Line
+
+
+async def accept(call: Call) -> Reply:
+    """Let this one count of several payments with one network ID; or store the rows of a branch that were kept aside."""
+    needs_owner(call.caller)
+    asked = await call.body(Accept)
+    payment_id = read_uuid(asked.what)
+    if payment_id is not None:
+        return ok(await hub.choose(call.env, call.caller, payment_id))
+    return ok(await sync_flow.take_aside(call.env, call.caller, asked.what))
+
+
 def _own_pin(env: Env) -> str:
     """Return the beginning of the hash of this hub's key; empty if a proxy has the certificate."""
     path = env.config.http.tls_cert

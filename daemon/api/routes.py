@@ -144,6 +144,7 @@ OPERATIONS: Final[Operations] = {
     Path.LOCAL_HUB: {"GET": op(branches.hub_status), "POST": op(branches.make_hub), "DELETE": op(branches.end_hub)},
     Path.LOCAL_HUB_INVITES: {"POST": op(branches.invite)},
     Path.LOCAL_HUB_DISTRUST: {"POST": op(branches.distrust)},
+    Path.LOCAL_HUB_ACCEPT: {"POST": op(branches.accept)},
     Path.LOCAL_HUB_RELEASE: {"POST": op(branches.release)},
     Path.LOCAL_HUB_COMMANDS: {"POST": op(branches.ask)},
     Path.LOCAL_BRANCH: {"GET": op(branches.branch_status), "POST": op(branches.join)},

@@ -182,8 +182,9 @@ class Payment(Struct, frozen=True):
     Attributes:
         payer_proven: The payer's number comes from the network. A number that the payer could have typed is only shown.
         decider: The only one that may match it: `branch` (the shop that read it), or `hub` (that shop's hub).
-        double_of: At a hub, the payment with the same network ID that another branch sent first. A withdrawn payment, whose
-            approval was taken back, names itself: it counts nowhere and leaves its network ID to another message.
+        double_of: At a hub, the payment of another branch with the same network ID that counts instead; of two that name each
+            other a person must choose one. A withdrawn payment, whose approval was taken back, names itself: it counts
+            nowhere and leaves its network ID to another message.
         branch_id: At a hub, the branch that it is a copy of; None for the shop's own.
     """
 

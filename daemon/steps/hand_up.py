@@ -9,8 +9,10 @@ from typing import Any, Final
 from msgspec.structs import replace
 
 from daemon.core import ids
+from daemon.core.branches import identity
 from daemon.core.branches.place import NOTHING
 from daemon.core.errors import Refusal
+from daemon.core.limits import DAY_US
 from daemon.core.model import Payment, Transaction
 from daemon.core.payments import matching
 from daemon.core.upkeep.clock_check import Times
@@ -39,15 +41,7 @@ ASKED: Final = "has this and was asked"
 def hand_up(tx: Tx, payment: Payment, *, actor: str, now: int) -> None:
     """Let the hub decide a payment that paid no transaction here."""
     payments.set_decider(tx, payment.id, "hub", STANDING)
-    journal.add(
-        tx,
-        type="payment.handed_up",
-        mode=payment.mode,
-        at=now,
-        actor=actor,
-        payment_id=payment.id,
-        message_id=payment.message_id,
-    )
+    journal.of_payment(tx, "payment.handed_up", payment, now, actor=actor)
     tx.wake(feed.TOPIC)
 
 
@@ -64,16 +58,10 @@ def usable_here(tx: Tx, env: Env, payment: Payment, transaction: Transaction, *,
     if payment.branch_id is None:
         return _take_back(tx, payment, actor, now)
     branches.ask(
-        tx,
-        command_id=env.new_id(),
-        branch_id=payment.branch_id,
-        kind="claim",
-        subject=payment.id,
-        body={"transaction_id": transaction.id, "reference": transaction.reference}
-        | ({"vouched": True} if payment.historical else {}),
-        by=actor,
-        now=now,
-    )
+        tx, env.new_id(), payment.branch_id, "claim", payment.id,
+        {"transaction_id": transaction.id, "reference": transaction.reference}
+        | ({"vouched": True} if payment.historical else {}), by=actor, now=now,
+    )  # fmt: skip
     raise branch_asked(tx, payment.branch_id)
 
 
@@ -145,15 +133,7 @@ def sums_of(found: Iterable[tuple[str, int]]) -> list[dict[str, Any]]:
 
 def _back_here(tx: Tx, payment: Payment, actor: str, now: int) -> Payment:
     payments.set_decider(tx, payment.id, "branch", "open")
-    journal.add(
-        tx,
-        type="payment.taken_back",
-        mode=payment.mode,
-        at=now,
-        actor=actor,
-        payment_id=payment.id,
-        message_id=payment.message_id,
-    )
+    journal.of_payment(tx, "payment.taken_back", payment, now, actor=actor)
     return replace(payment, decider="branch", standing="open")
 
 
@@ -207,13 +187,9 @@ def _match(tx: Tx, env: Env, payment: Payment, times: Times) -> matching.Decisio
     coded = transactions.by_codes_in_use(tx, payment.mode, codes, times.lower_bound_us)
     expecting = transactions.expecting(tx, payment.mode, payment.telco_transaction_id)
     return matching.match(
-        seen,
-        coded,
-        expecting,
-        late_policy=env.config.transactions.late_policy,
-        approved=payments.approved_numbers(tx, payment, [*coded, expecting]),
-        dated=times.confirmed,
-    )
+        seen, coded, expecting, late_policy=env.config.transactions.late_policy,
+        approved=payments.approved_numbers(tx, payment, [*coded, expecting]), dated=times.confirmed,
+    )  # fmt: skip
 
 
 def _keep(tx: Tx, env: Env, payment: Payment, now: int) -> None:
@@ -237,15 +213,54 @@ def keep_decided(tx: Tx, env: Env, payment_id: str, now: int) -> Payment | None:
 
 
 def same_elsewhere(tx: Tx, payment: Payment) -> Payment | None:
-    """Return the same payment that came from another branch first, if it was used or is for this hub to use."""
+    """Return the same payment of another branch that counts instead, if it was used or is for this hub to use."""
     first = None if payment.double_of is None else payments.get(tx, payment.double_of)
     if first is None or not (first.standing == "used" or first.decided_here):
         return None
     # A payment of another SIM or amount is another one: one of the two IDs is wrong, and a person chooses.
-    same = (first.sim_key, first.currency, first.amount_minor) == (
-        payment.sim_key, payment.currency, payment.amount_minor,
-    )  # fmt: skip
-    return first if same else None
+    return first if identity.money(first) == identity.money(payment) else None
+
+
+def settle_identity(
+    tx: Tx, env: Env, payment: Payment, times: Times, *, chosen: str | None = None, actor: str = "momo"
+) -> bool:
+    """Let at most one of the payments with the network ID of this one count, by default the one that `identity.counting` says.
+
+    One that counts no longer keeps the order that it paid. One that counts now is decided. Return whether a person must be
+    told: they are different payments, or the one that counts is not that of the branch which had the SIM and number before.
+    """
+    rivals = copies.rivals(tx, payment, times.wall_us - DAY_US)
+    best = identity.counting(rivals)
+    if chosen is not None:
+        best = next(one for one in rivals if one.payment.id == chosen)
+    double_of = dict[str, str | None]()
+    for one in rivals:
+        other = best or next(each for each in rivals if each is not one)
+        double_of[one.payment.id] = None if one is best else other.payment.id
+        if one is not best and one.payment.double_of is None:
+            uncount(tx, env, one.payment, actor, times.wall_us)
+    copies.set_doubles(tx, double_of)
+    if best is not None and best.payment.double_of is not None and best.payment.branch_id is not None:
+        branch = branches.get(tx, best.payment.branch_id)
+        assert branch is not None, "a copy belongs to a branch"
+        for each, referred in copies.handed_up(tx, branch.id, [best.payment.id]):
+            decide(tx, env, branch, each, times, referred=referred)
+    money = {identity.money(one.payment) for one in rivals}
+    return best is None or len(money) > 1 or (not best.known and any(one.known for one in rivals))
+
+
+def uncount(tx: Tx, env: Env, payment: Payment, actor: str, now: int) -> Transaction | None:
+    """Take a payment that counts no longer out of this hub's sales and reviews; return the order that it paid, which stays paid."""
+    paid = transactions.paid_by(tx, payment.id)
+    if paid is not None and paid.branch_id is None:
+        if paid.origin == "request":
+            return paid  # it was told to be paid, and the goods may be gone: a person decides
+        env.outbox.take_back(tx, transactions.retire_holder(tx, paid.id), payment, now, before=paid)
+    if payment.decider == "hub":
+        detached = settle.detach_payment(tx, payment, payment.id, actor=actor, now=now)
+        assert detached is None or detached.branch_id is not None, "the holder is retired"
+        payments.set_standing(tx, payment.id, "review")
+    return None
 
 
 def let_go(tx: Tx, env: Env, payment: Payment, now: int) -> None:
@@ -263,22 +278,5 @@ def release(tx: Tx, env: Env, payment: Payment, *, by: str, now: int) -> None:
     assert payment.branch_id is not None, "the hub's own payments are not handed up"
     settle.detach_payment(tx, payment, payment.id, actor=by, now=now)
     payments.set_decider(tx, payment.id, "branch", "review")
-    branches.ask(
-        tx,
-        command_id=env.new_id(),
-        branch_id=payment.branch_id,
-        kind="release",
-        subject=payment.id,
-        body={},
-        by=by,
-        now=now,
-    )
-    journal.add(
-        tx,
-        type="payment.released",
-        mode=payment.mode,
-        at=now,
-        actor=by,
-        payment_id=payment.id,
-        message_id=payment.message_id,
-    )
+    branches.ask(tx, env.new_id(), payment.branch_id, "release", payment.id, {}, by=by, now=now)
+    journal.of_payment(tx, "payment.released", payment, now, actor=by)

@@ -110,16 +110,9 @@ def verify(
     assert payment.decided_here, "the caller has checked that this shop may match it"
     holder = _detach(tx, transaction, payment, how, now)
     verified = transactions.verify(
-        tx,
-        transaction.id,
-        payment_id=payment.id,
-        status=how.verdict.status,
-        matched_by=how.matched_by,
-        late=how.late,
-        processing_at=payment.stored_at,
-        now=now,
-        supersedes=None if holder is None else holder.id,
-    )
+        tx, transaction.id, payment_id=payment.id, status=how.verdict.status, matched_by=how.matched_by,
+        late=how.late, processing_at=payment.stored_at, now=now, supersedes=None if holder is None else holder.id,
+    )  # fmt: skip
     assert verified is not None, "the caller has just read the transaction inside this transaction"
     transactions.reserve_code_until(tx, transaction, now + CODE_REST_US)
     if transaction.customer_name is not None or transaction.expected_payer_name is not None:
@@ -131,15 +124,10 @@ def verify(
         outbox.update(tx, verified, payment, now, before=(holder, payment))
     # Webhooks sent under the holder's reference are not sent again: UNIQUE (target, kind, payment) prevents it.
     outbox.verified(
-        tx,
-        verified,
-        payment,
-        now,
-        method=how.method,
-        reconciliation_id=how.reconciliation_id,
+        tx, verified, payment, now, method=how.method, reconciliation_id=how.reconciliation_id,
         supersedes_reference=None if holder is None else holder.reference,
         revision=0 if how.fresh else deliveries.times_taken_back(tx, payment.id),
-    )
+    )  # fmt: skip
     texts.queue_receipt(tx, outbox.texting, outbox.new_id(), verified, payment, verdict=how.verdict, now=now)
     _journal_verified(tx, verified, payment, how, now)
     if payment.branch_id is not None:
@@ -148,23 +136,12 @@ def verify(
 
 
 def _journal_verified(tx: Tx, verified: Transaction, payment: Payment, how: Settlement, now: int) -> None:
-    journal.add(
-        tx,
-        type="transaction.verified",
-        mode=verified.mode,
-        at=now,
-        actor=how.actor,
-        transaction_id=verified.id,
-        payment_id=payment.id,
-        message_id=payment.message_id,
-        data={
-            "status": verified.status,
-            "matched_by": how.matched_by,
-            "late": how.late,
-            "difference_minor": how.verdict.difference_minor,
-            **({"payer_known_by": how.payer_known_by} if how.payer_known_by else {}),
-        },
-    )
+    data = {
+        "status": verified.status, "matched_by": how.matched_by, "late": how.late,
+        "difference_minor": how.verdict.difference_minor,
+        **({"payer_known_by": how.payer_known_by} if how.payer_known_by else {}),
+    }  # fmt: skip
+    journal.of_payment(tx, "transaction.verified", payment, now, actor=how.actor, transaction_id=verified.id, data=data)
 
 
 def tell_branch(
@@ -181,17 +158,7 @@ def tell_branch(
         "origin": None if transaction is None else transaction.origin,
         **({} if same_as is None else {"same_as": same_as}),
     }
-    branches.ask(
-        tx,
-        command_id=outbox.new_id(),
-        branch_id=payment.branch_id,
-        kind="decided",
-        subject=payment.id,
-        body=body,
-        by="momo",
-        now=now,
-        again=True,
-    )
+    branches.ask(tx, outbox.new_id(), payment.branch_id, "decided", payment.id, body, by="momo", now=now, again=True)
 
 
 def _detach(tx: Tx, transaction: Transaction, payment: Payment, how: Settlement, now: int) -> Transaction | None:
@@ -266,15 +233,9 @@ def verify_by_operator(
         },
     )
     journal.add(
-        tx,
-        type="transaction.reconciled",
-        mode=transaction.mode,
-        at=now,
-        actor=decision.actor,
-        transaction_id=transaction.id,
-        payment_id=payment.id,
-        data={"reconciliation_id": decision.reconciliation_id},
-    )
+        tx, type="transaction.reconciled", mode=transaction.mode, at=now, actor=decision.actor,
+        transaction_id=transaction.id, payment_id=payment.id, data={"reconciliation_id": decision.reconciliation_id},
+    )  # fmt: skip
     return verified, verdict
 
 
@@ -318,15 +279,9 @@ def unsettle(tx: Tx, outbox: Outbox, order: Transaction, *, actor: str, now: int
         outbox.update(tx, free, rest, now, before=(holder, rest))
     after, paid = transactions.unsettle(tx, order.id), paying(tx, order)
     journal.add(
-        tx,
-        type="transaction.settlement_taken_back",
-        mode=order.mode,
-        at=now,
-        actor=actor,
-        transaction_id=order.id,
-        payment_id=None if holder is None else holder.payment_id,
-        data={"reversed": actor == "momo"},
-    )
+        tx, type="transaction.settlement_taken_back", mode=order.mode, at=now, actor=actor, transaction_id=order.id,
+        payment_id=None if holder is None else holder.payment_id, data={"reversed": actor == "momo"},
+    )  # fmt: skip
     outbox.update(tx, after, paid, now, before=(order, paid))
     return after, paid
 
@@ -362,15 +317,9 @@ def open_payment_review(tx: Tx, outbox: Outbox, payment: Payment, hold: Hold, no
         assert moved, "the caller has just read the transaction as PENDING"
     review_id = outbox.new_id()
     reviews.open_review(
-        tx,
-        review_id=review_id,
-        mode=payment.mode,
-        reason=hold.reason,
-        message_id=payment.message_id,
-        payment_id=payment.id,
-        transaction_id=transaction_id,
-        now=now,
-    )
+        tx, review_id=review_id, mode=payment.mode, reason=hold.reason, message_id=payment.message_id,
+        payment_id=payment.id, transaction_id=transaction_id, now=now,
+    )  # fmt: skip
     if transaction_id is not None:
         about = transactions.get(tx, transaction_id)
         assert about is not None, "the caller has just read it"
@@ -384,15 +333,9 @@ def release(tx: Tx, transaction: Transaction, message_id: str, payment_id: str |
     """
     transactions.release(tx, transaction.id)
     journal.add(
-        tx,
-        type="transaction.released",
-        mode=transaction.mode,
-        at=now,
-        actor=actor,
-        transaction_id=transaction.id,
-        payment_id=payment_id,
-        message_id=message_id,
-    )
+        tx, type="transaction.released", mode=transaction.mode, at=now, actor=actor, transaction_id=transaction.id,
+        payment_id=payment_id, message_id=message_id,
+    )  # fmt: skip
 
 
 class Holding(Struct, frozen=True):
@@ -436,16 +379,8 @@ def add_holder(tx: Tx, outbox: Outbox, payment: Payment, how: Holding, now: int)
     if not how.rejected and not payment.historical:
         again = 0 if how.fresh else deliveries.times_taken_back(tx, payment.id)
         outbox.forward(tx, holder, payment, now, method=how.method, revision=again)
-    journal.add(
-        tx,
-        type="payment.walk_in",
-        mode=payment.mode,
-        at=now,
-        transaction_id=holder.id,
-        payment_id=payment.id,
-        message_id=payment.message_id,
-        data={"historical": payment.historical, "rejected": how.rejected},
-    )
+    data = {"historical": payment.historical, "rejected": how.rejected}
+    journal.of_payment(tx, "payment.walk_in", payment, now, transaction_id=holder.id, data=data)
     return holder
 
 

@@ -14,7 +14,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from daemon.core import json_values, text
-from daemon.core.model import Event
+from daemon.core.model import Event, Payment
 from daemon.store.engine import UNCOUNTED, Reader, Rows, Tx
 from daemon.store.rows import Conditions, json_ids, json_rows
 from daemon.wire import Mode
@@ -40,10 +40,10 @@ class JournalEntry(Struct, frozen=True, kw_only=True):
 
 def add(
     tx: Tx,
-    *,
     type: str,  # noqa: A002 -- the column's own name
     mode: Mode,
     at: int,
+    *,
     actor: str = "momo",
     transaction_id: str | None = None,
     payment_id: str | None = None,
@@ -58,6 +58,11 @@ def add(
     if immediately:
         _write(tx, [row])
     _append(tx, [] if immediately else [row])
+
+
+def of_payment(tx: Tx, kind: str, payment: Payment, at: int, **more: Any) -> None:
+    """Append an entry about a payment, with further fields."""
+    add(tx, kind, payment.mode, at, payment_id=payment.id, message_id=payment.message_id, **more)
 
 
 def add_all(tx: Tx, entries: Sequence[JournalEntry]) -> None:

@@ -166,6 +166,7 @@ COMMANDS: Final[dict[str, Info]] = {
     "hub end": Info("upkeep.hub", "Make this hub an ordinary shop again", CARE),
     "hub invite": Info("upkeep.hub", "Invite a branch", CARE),
     "hub distrust": Info("upkeep.hub", "End the stolen key of a branch", CARE),
+    "hub accept": Info("upkeep.hub", "Let a payment count, or take rows kept aside", CARE),
     "hub release": Info("upkeep.hub", "Give a payment back to its branch", CARE),
     "hub send-sms": Info("upkeep.hub", "Let a branch send an SMS", CARE),
     "hub forget": Info("upkeep.hub", "Let a branch erase the data of a payer", CARE),

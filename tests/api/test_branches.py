@@ -95,6 +95,17 @@ async def test_a_branch_can_be_distrusted_before_it_is_invited_again(hub: FakeAp
     assert refused(unknown) == (404, "BRANCH_NOT_FOUND")
 
 
+async def test_rows_kept_aside_and_payments_with_one_id_are_accepted_by_name_and_id(hub: FakeApi) -> None:
+    await key_of(hub)
+    done = await hub.local.post(wire.Path.LOCAL_HUB_ACCEPT, json={"what": "kumasi"})
+    assert done.json()["data"] == {"branch": "kumasi", "payment_id": None, "stored": 0, "refused": 0}
+    for what, fault in (
+        ("nowhere", (404, "BRANCH_NOT_FOUND")),
+        (hub.shop.env.new_id(), (404, "NO_MATCHING_TRANSACTION")),
+    ):
+        assert refused(await hub.local.post(wire.Path.LOCAL_HUB_ACCEPT, json={"what": what})) == fault
+
+
 async def test_a_hub_that_no_branch_joined_becomes_an_ordinary_shop_again(hub: FakeApi) -> None:
     word = await invited(hub)
     ended = await hub.local.delete(wire.Path.LOCAL_HUB)

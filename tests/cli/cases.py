@@ -353,6 +353,12 @@ CASES = {
         ok({"branch": "kumasi", "distrusted": [], "paid_orders": []}),
         DOES,
     ),
+    "hub accept": Case(
+        ("hub", "accept", "kumasi"),
+        ("POST", wire.Path.LOCAL_HUB_ACCEPT),
+        ok({"branch": "kumasi", "payment_id": None, "stored": 3, "refused": 0}),
+        DOES,
+    ),
     "hub release": Case(
         ("hub", "release", samples.METHOD),
         ("POST", wire.Path.LOCAL_HUB_RELEASE.format(id=samples.METHOD)),

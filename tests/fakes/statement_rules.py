@@ -14,6 +14,7 @@ UNIQUE: Final = re.compile(r"(\w+\.)?(seq|id)")
 ALSO_UNIQUE: Final = frozenset(
     {
         "scope, key",  # of an idempotent answer
+        "branch_id, day DESC",  # the key of a branch's days
         # Of one pair of name words: the key of `request_names`.
         "n.expires_at DESC, n.transaction_id DESC",
         # The columns that the rows are grouped by.

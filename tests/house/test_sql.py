@@ -27,6 +27,8 @@ UNIQUE = {
     "branch_id, version, id",
     # The key of the facts that are only shown.
     "branch_id, kind, id",
+    # The key of a branch's days.
+    "branch_id, day",
     # The key of idempotent answers.
     "scope, key",
     # Each transaction has a pair of names once.

@@ -8,19 +8,20 @@ from zoneinfo import ZoneInfo
 from daemon.core.access.callers import Caller, KeyKind, Operation, make_key, require
 from daemon.core.books.day_sheet import midnight
 from daemon.core.branches.facts import DECISION, SUMS, TABLES
+from daemon.core.branches.identity import money
 from daemon.core.branches.place import ALONE, Place
 from daemon.core.errors import FieldError, Refusal, invalid
 from daemon.core.limits import SECOND_US
 from daemon.core.model import Payment
 from daemon.core.upkeep.clock_check import Times
 from daemon.env import Env
-from daemon.steps import hand_up, settle
+from daemon.steps import hand_up
 from daemon.store import journal, shop
 from daemon.store.access import users
 from daemon.store.branches import branches, copies, feed, restored
 from daemon.store.branches.branches import Branch
 from daemon.store.engine import Reader, Tx
-from daemon.store.payments import payments, transactions
+from daemon.store.payments import payments
 from daemon.wire import ErrorCode, Mode, Scope, ShopRole
 from parsers.money import render
 
@@ -102,14 +103,9 @@ async def invite(
 
     def job(tx: Tx) -> None:
         branches.invite(
-            tx,
-            branch_id=branch_id,
-            name=name,
-            decides=decides,
-            sha256=_hash(secret),
-            until=now + valid_s * SECOND_US,
-            now=now,
-        )
+            tx, branch_id=branch_id, name=name, decides=decides, sha256=_hash(secret),
+            until=now + valid_s * SECOND_US, now=now,
+        )  # fmt: skip
         journal.add(tx, type="branch.invited", mode=Mode.LIVE, at=now, actor=caller.name, data={"branch": name})
 
     await env.store.write(job)
@@ -149,40 +145,22 @@ def _distrust(tx: Tx, env: Env, caller: Caller, branch: Branch, since: int, time
     between = branches.doubt(tx, branch, since, by=caller.name, now=now)
     withdrawn, orders = list[Payment](), list[dict[str, Any]]()
     for payment in copies.distrusted(tx, branch.id, *between):
-        paid = transactions.paid_by(tx, payment.id)
-        if paid is not None and paid.branch_id is not None:
-            paid = None  # a copy
-        if paid is not None and paid.origin == "request":
-            # The order was told to be paid, and the goods may be gone: a person decides.
+        paid = hand_up.uncount(tx, env, payment, caller.name, now)
+        if paid is not None:
             amount = render(payment.amount_minor, payment.currency)
             orders.append({"reference": paid.reference, "currency": payment.currency, "amount": amount})
             continue
-        if paid is not None:
-            retired = transactions.retire_holder(tx, paid.id)
-            env.outbox.take_back(tx, retired, payment, now, before=paid)
-        if payment.decider == "hub":
-            settle.detach_payment(tx, payment, payment.id, actor=caller.name, now=now)
         withdrawn.append(payment)
-    instead = copies.withdraw(tx, branch.id, *between, [one.id for one in withdrawn], now)
-    for payment_id in instead:
-        _count(tx, env, payment_id, times)
+    for waiting in copies.withdraw(tx, branch.id, *between, [one.id for one in withdrawn], now):
+        freed = payments.get(tx, waiting)
+        assert freed is not None, "it was just read"
+        hand_up.settle_identity(tx, env, freed, times)
     live = [(one.currency, one.amount_minor) for one in withdrawn if one.mode == Mode.LIVE]
     told = {"distrusted": hand_up.sums_of(live), "paid_orders": orders}
     journal.add(
-        tx, type="branch.distrusted", mode=Mode.LIVE, at=now, actor=caller.name,
-        data={"branch": branch.name, "since": since, **told},
-    )  # fmt: skip
+        tx, "branch.distrusted", Mode.LIVE, now, actor=caller.name, data={"branch": branch.name, "since": since, **told}
+    )
     return told
-
-
-def _count(tx: Tx, env: Env, payment_id: str, times: Times) -> None:
-    """Decide a payment that counts now, because the one that had named its network ID first does not."""
-    payment = payments.get(tx, payment_id)
-    owner = None if payment is None or payment.branch_id is None else payment.branch_id
-    branch = None if owner is None else branches.get(tx, owner)
-    if branch is not None:
-        for one, referred in copies.handed_up(tx, branch.id, [payment_id]):
-            hand_up.decide(tx, env, branch, one, times, referred=referred)
 
 
 async def accept(env: Env, word: str, *, dry_run: bool, methods: Collection[str] = ()) -> dict[str, Any]:
@@ -297,6 +275,31 @@ async def give_back(env: Env, caller: Caller, payment_id: str) -> dict[str, Any]
     return await env.store.write(job)
 
 
+async def choose(env: Env, caller: Caller, payment_id: str) -> dict[str, Any]:
+    """Let this one count of several payments of branches with one network ID.
+
+    Raises:
+        Refusal: NOT_A_HUB; NO_MATCHING_TRANSACTION: it is none of several; TRANSACTION_ID_ALREADY_USED: its money paid an order.
+    """
+    require(caller, Operation.MANAGE_KEYS)
+    _needs_hub(env)
+    times = env.times()
+
+    def job(tx: Tx) -> dict[str, Any]:
+        payment = payments.get(tx, payment_id)
+        several = [] if payment is None else copies.rivals(tx, payment, 0)
+        if payment is None or len(several) < 2 or payment.branch_id is None:
+            raise Refusal(ErrorCode.NO_MATCHING_TRANSACTION, "It is none of several payments with one network ID.")
+        if any(one.used and one.payment.id != payment_id and money(one.payment) == money(payment) for one in several):
+            raise Refusal(ErrorCode.TRANSACTION_ID_ALREADY_USED)
+        hand_up.settle_identity(tx, env, payment, times, chosen=payment_id, actor=caller.name)
+        name = branches.names(tx)[payment.branch_id]
+        journal.of_payment(tx, "payment.chosen", payment, times.wall_us, actor=caller.name, data={"branch": name})
+        return {"branch": name, "payment_id": payment_id, "stored": 0, "refused": 0}
+
+    return await env.store.write(job)
+
+
 async def ask(env: Env, caller: Caller, name: str, kind: str, body: Mapping[str, Any]) -> dict[str, Any]:
     """Ask a branch to send an SMS, to forget a payer or to change a setting.
 
@@ -313,20 +316,8 @@ async def ask(env: Env, caller: Caller, name: str, kind: str, body: Mapping[str,
         found = branches.named(tx, name)
         if found is None:
             raise Refusal(ErrorCode.BRANCH_NOT_FOUND)
-        branches.ask(
-            tx,
-            command_id=command_id,
-            branch_id=found.id,
-            kind=kind,
-            subject="",
-            body=body,
-            by=caller.name,
-            now=now,
-            again=True,
-        )
-        journal.add(
-            tx, type="branch.asked", mode=Mode.LIVE, at=now, actor=caller.name, data={"branch": name, "kind": kind}
-        )
+        branches.ask(tx, command_id, found.id, kind, "", body, by=caller.name, now=now, again=True)
+        journal.add(tx, "branch.asked", Mode.LIVE, now, actor=caller.name, data={"branch": name, "kind": kind})
         return {"id": command_id, "branch": name, "kind": kind}
 
     return await env.store.write(job)

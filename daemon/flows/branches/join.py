@@ -30,6 +30,7 @@ from daemon.store.engine import Reader, Tx
 from daemon.store.messages import messages
 from daemon.store.payments import payments
 from daemon.wire import VERSION, ErrorCode, Mode, Path, ShopRole
+from parsers.money import render
 
 Row = Mapping[str, Any]
 PAGE: Final = 500
@@ -58,7 +59,7 @@ class HubCaller(Protocol):
 
 
 async def preview(env: Env) -> dict[str, Any]:
-    """Return the number of rows that would be sent, and the codes in use that begin with a digit, as a hub's do.
+    """Return the number of rows that would be sent, the payments by day, and the codes in use that begin with a digit, as a hub's do.
 
     Raises:
         Refusal: BRANCH_EXISTS, also if the shop is on a server and could send nothing.
@@ -74,7 +75,12 @@ async def preview(env: Env) -> dict[str, Any]:
                 "The data of this shop is on a PostgreSQL server; a branch keeps its data in a file.",
                 hint="Set up a shop of its own for the branch: `momo setup` on its machine.",
             )
-        return {**feed.counts(reader), "codes_like_a_hub": restored.codes_like_a_hub(reader, now)}
+        days = [
+            {name: row[name] for name in ("mode", "currency", "count")}
+            | {"day": _day(row["day"]), "amount": render(row["amount_minor"], row["currency"])}
+            for row in restored.sums(reader)
+        ]
+        return {**feed.counts(reader), "days": days, "codes_like_a_hub": restored.codes_like_a_hub(reader, now)}
 
     return await env.store.read(look)
 
@@ -147,7 +153,7 @@ async def join(
         )  # fmt: skip
         feed.set_role(tx, ShopRole.BRANCH)
         journal.add(
-            tx, type="hub.joined", mode=Mode.LIVE, at=times.wall_us, actor=caller.name,
+            tx, "hub.joined", Mode.LIVE, times.wall_us, actor=caller.name,
             data={"url": url, **({"aside": aside[:ASIDE_MAX]} if aside else {})},
         )  # fmt: skip
         tx.wake(feed.TOPIC)
@@ -282,7 +288,7 @@ async def restore(env: Env, caller: Caller, hub: HubCaller, *, take_unknown: boo
         _settle(tx, env, times)
         feed.new_epoch(tx, max(epoch, found.epoch) + 1, *feed.add_everything(tx))
         journal.add(
-            tx, type="hub.restored_from", mode=Mode.LIVE, at=times.wall_us, actor=caller.name,
+            tx, "hub.restored_from", Mode.LIVE, times.wall_us, actor=caller.name,
             data={**counts, "aside": aside[:ASIDE_MAX], "unknown": sums, "taken": take_unknown},
         )  # fmt: skip
         tx.wake(feed.TOPIC)
@@ -417,10 +423,12 @@ async def compare(env: Env, hub: HubCaller, *, recent: bool) -> dict[str, Any]:
         "payments": sum(row["count"] for row in here),
         "hub_payments": sum(row["count"] for row in there),
         "days": RECENT_DAYS if recent else None,
-        "different_days": [
-            str(date(1970, 1, 1) + timedelta(days=day)) for day in sorted(days, reverse=True)[:DIFFERENT_MAX]
-        ],
+        "different_days": [*map(_day, sorted(days, reverse=True)[:DIFFERENT_MAX])],
     }
+
+
+def _day(day: int) -> str:
+    return str(date(1970, 1, 1) + timedelta(days=day))
 
 
 def _by_day(sums: Sequence[Mapping[str, Any]]) -> dict[int, set[tuple[Any, ...]]]:

@@ -254,15 +254,7 @@ async def release(env: Env, command: Command) -> Outcome:
             return {"done": False, "why": hand_up.DECIDED, "reference": decision["reference"]}
         if payment.decider == "hub":
             payments.set_decider(tx, payment.id, "branch", "open")
-            journal.add(
-                tx,
-                type="payment.given_back",
-                mode=payment.mode,
-                at=times.wall_us,
-                actor="hub",
-                payment_id=payment.id,
-                message_id=payment.message_id,
-            )
+            journal.of_payment(tx, "payment.given_back", payment, times.wall_us, actor="hub")
             message = messages.get(tx, payment.message_id)
             assert message is not None, "a payment belongs to a message"
             back = replace(payment, decider="branch", standing="open")
@@ -279,14 +271,10 @@ async def hear(env: Env, command: Command) -> Outcome:
     def note(tx: Tx) -> Outcome:
         about = payments.get(tx, command["subject"])
         journal.add(
-            tx,
-            type="notice.paid_twice" if command["kind"] == "paid_twice" else "hub.decided",
-            mode=Mode.LIVE if about is None else about.mode,
-            at=now,
-            actor="hub",
-            payment_id=command["subject"],
+            tx, "notice.paid_twice" if command["kind"] == "paid_twice" else "hub.decided",
+            Mode.LIVE if about is None else about.mode, now, actor="hub", payment_id=command["subject"],
             data=dict(command["body"]),
-        )
+        )  # fmt: skip
         return DONE
 
     return await _once(env, command, now, note)

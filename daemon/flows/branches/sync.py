@@ -13,8 +13,10 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
+from daemon.core.access.callers import Caller, Operation, require
 from daemon.core.branches.facts import EPOCH, TABLES, Fact, SyncRequest
 from daemon.core.errors import FieldError, Refusal, Unavailable, invalid
+from daemon.core.limits import HOUR_US
 from daemon.core.model import Payment, Reversal
 from daemon.core.upkeep.clock_check import Times
 from daemon.env import Env
@@ -127,15 +129,17 @@ def _new(branch: Branch, request: SyncRequest) -> Sequence[Fact]:
     return [fact for fact in request.facts if fact.seq > branch.acked_seq]
 
 
-def _take(tx: Tx, env: Env, branch: Branch, facts: Sequence[Fact], times: Times) -> None:
+def _take(tx: Tx, env: Env, branch: Branch, facts: Sequence[Fact], times: Times, *, limited: bool = True) -> None:
     """Store facts, and decide the payments that were handed up with them."""
-    doubles = copies.store(tx, branch.id, branch.epoch, facts)
+    doubles = copies.store(tx, branch.id, branch.epoch, facts, times.wall_us, limited=limited)
     rows = [(fact.id, fact.row) for fact in facts if fact.kind == "payment" and fact.row]
     handed = [own for own, row in rows if row.get("decider") == "hub"]
     for payment, referred in copies.handed_up(tx, branch.id, handed):
         hand_up.decide(tx, env, branch, payment, times, referred=referred)
-    for second, first in copies.doubles(tx, doubles):
-        _compare(tx, branch, second, first, times.wall_us)
+    for own, is_new in doubles.items():
+        if (second := payments.get(tx, own)) and (first := payments.get(tx, str(second.double_of))):
+            told = is_new and hand_up.settle_identity(tx, env, second, times)
+            _compare(tx, branch, second, first, times.wall_us, told=told)
     for own, row in rows:
         if row.get("reversed_at"):
             _reverse(tx, env, own, times.wall_us)
@@ -159,14 +163,13 @@ def _reverse(tx: Tx, env: Env, payment_id: str, now: int) -> None:
     payments.record_reversal(tx, payment, transaction_id=changed.id, message_id=payment.message_id, now=now)
 
 
-def _compare(tx: Tx, branch: Branch, second: Payment, first: Payment, now: int) -> None:
-    """Tell people about a payment that two branches have, unless it is the same one: of the same SIM, with the same amount.
+def _compare(tx: Tx, branch: Branch, second: Payment, first: Payment, now: int, *, told: bool) -> None:
+    """Tell people about a payment that two branches have, if one of them must choose, or if it paid two orders.
 
     The thief of a branch's key could name the ID of a payment before the branch that reads it.
     """
     used = [_is_used(tx, each) for each in (first, second)]
-    same = _what(first) == _what(second)
-    if same and not all(used):
+    if not (told or all(used)):
         return
     kind = "paid_twice" if all(used) else "id_conflict"
     data = {
@@ -182,19 +185,8 @@ def _compare(tx: Tx, branch: Branch, second: Payment, first: Payment, now: int) 
     for each in (first, second):
         if each.branch_id is not None:
             branches.ask(
-                tx,
-                command_id=f"paid_twice:{second.id}:{each.id}",
-                branch_id=each.branch_id,
-                kind="paid_twice",
-                subject=each.id,
-                body=data,
-                by="momo",
-                now=now,
+                tx, f"paid_twice:{second.id}:{each.id}", each.branch_id, "paid_twice", each.id, data, by="momo", now=now
             )
-
-
-def _what(payment: Payment) -> tuple[str, str, int]:
-    return payment.sim_key, payment.currency, payment.amount_minor
 
 
 def _is_used(tx: Tx, payment: Payment) -> bool:
@@ -205,14 +197,9 @@ def _is_used(tx: Tx, payment: Payment) -> bool:
 def _notify(tx: Tx, kind: str, branch: Branch, now: int, payment: Payment | None = None, **data: Any) -> None:
     """Add a notice."""
     journal.add(
-        tx,
-        type=f"notice.{kind}",
-        mode=Mode.LIVE if payment is None else payment.mode,
-        at=now,
-        payment_id=None if payment is None else payment.id,
-        data={"branch": branch.name, **data},
-        immediately=True,
-    )
+        tx, f"notice.{kind}", Mode.LIVE if payment is None else payment.mode, now,
+        payment_id=None if payment is None else payment.id, data={"branch": branch.name, **data}, immediately=True,
+    )  # fmt: skip
 
 
 def _record_outcomes(tx: Tx, env: Env, branch: Branch, request: SyncRequest, now: int) -> None:
@@ -226,14 +213,11 @@ def _record_outcomes(tx: Tx, env: Env, branch: Branch, request: SyncRequest, now
             reference = str(outcome.get("reference"))[:200]
             _notify(tx, "order_lost", branch, now, payment=lost, reference=reference)
         journal.add(
-            tx,
-            type="branch.answered",
-            mode=Mode.LIVE,
-            at=now,
+            tx, "branch.answered", Mode.LIVE, now,
             data={"branch": branch.name, "kind": answered.kind, "subject": answered.subject}
             | {"done": outcome.get("done") is True}
             | ({"why": str(outcome["why"])[:200]} if outcome.get("why") else {}),
-        )
+        )  # fmt: skip
 
 
 def _finish(tx: Tx, env: Env, branch: Branch, request: SyncRequest, times: Times) -> SyncAnswer:
@@ -300,13 +284,15 @@ async def _one_by_one(
 
 async def _refuse(env: Env, branch: Branch, fact: Fact, why: str, now: int) -> None:
     def job(tx: Tx) -> None:
-        if branches.refuse(tx, branch.id, fact, fact.version(branch.epoch), why=why, now=now, program=VERSION):
+        told = branches.was_told(tx, branch.id, why, now - HOUR_US)
+        version = fact.version(branch.epoch)
+        if branches.refuse(tx, branch.id, fact, version, why=why, now=now, program=VERSION) and not told:
             _notify(tx, "fact_refused", branch, now, fact=fact.kind, id=fact.id, why=why)
 
     await env.store.write(job)
 
 
-async def try_again(env: Env, version: str) -> int:
+async def try_again(env: Env, version: str, *, limited: bool = True) -> int:
     """Store the facts that another version of the program refused or did not know, if this one can; return their number.
 
     Each version tries once.
@@ -320,11 +306,34 @@ async def try_again(env: Env, version: str) -> int:
     while kept := await env.store.read(lambda reader: branches.refused_by_others(reader, version, _AT_ONCE)):
         places = {id(fact): (branch_id, epoch) for branch_id, epoch, fact in kept}
         for fact in copies.in_order([fact for _branch_id, _epoch, fact in kept]):
-            stored += await _try(env, *places[id(fact)], fact, version)
+            stored += await _try(env, *places[id(fact)], fact, version, limited=limited)
     return stored
 
 
-async def _try(env: Env, branch_id: str, epoch: int, fact: Fact, version: str) -> bool:
+async def take_aside(env: Env, caller: Caller, name: str) -> dict[str, Any]:
+    """Store the rows of a branch that were kept aside, also if its days then have far more payments than usual.
+
+    Raises:
+        Refusal: BRANCH_NOT_FOUND.
+    """
+    require(caller, Operation.MANAGE_KEYS)
+    now = env.clock.now_us()
+
+    def begin(tx: Tx) -> str:
+        found = branches.named(tx, name)
+        if found is None:
+            raise Refusal(ErrorCode.BRANCH_NOT_FOUND)
+        branches.refused_by_none(tx, found.id)
+        journal.add(tx, type="branch.accepted", mode=Mode.LIVE, at=now, actor=caller.name, data={"branch": name})
+        return found.id
+
+    branch_id = await env.store.write(begin)
+    stored = await try_again(env, VERSION, limited=False)
+    left = await env.store.read(lambda reader: branches.counts(reader, branch_id)["refused"])
+    return {"branch": name, "payment_id": None, "stored": stored, "refused": left}
+
+
+async def _try(env: Env, branch_id: str, epoch: int, fact: Fact, version: str, *, limited: bool) -> bool:
     times = env.times()
     number = epoch * EPOCH + fact.seq
 
@@ -333,7 +342,7 @@ async def _try(env: Env, branch_id: str, epoch: int, fact: Fact, version: str) -
         assert branch is not None, "a refused fact belongs to a branch"
         late = copies.is_superseded(tx, branch_id, fact, number)
         if not late:
-            _take(tx, env, replace(branch, epoch=epoch), [fact], times)
+            _take(tx, env, replace(branch, epoch=epoch), [fact], times, limited=limited)
         branches.forget_refused(tx, branch_id, number)
         return not late
 

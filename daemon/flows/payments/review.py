@@ -207,16 +207,7 @@ def _by_branch(tx: Tx, env: Env, caller: Caller, review: Review, body: dict[str,
         else:
             how = f"was asked before to {before['action']} this"
     elif not is_open and not (same and done):  # else its answer, or its row, follows
-        branches.ask(
-            tx,
-            command_id=env.new_id(),
-            branch_id=review.branch_id,
-            kind=DECIDE,
-            subject=review.id,
-            body=body,
-            by=caller.name,
-            now=now,
-        )
+        branches.ask(tx, env.new_id(), review.branch_id, DECIDE, review.id, body, by=caller.name, now=now)
     return hand_up.branch_asked(tx, review.branch_id, how)
 
 
@@ -480,9 +471,9 @@ def _journal(tx: Tx, review_id: str, outcome: Transaction | None, payment: Payme
         about = outcome.id
     journal.add(
         tx,
-        type=f"review.{decided.state}",
-        mode=decided.mode,
-        at=decided.decided_at,
+        f"review.{decided.state}",
+        decided.mode,
+        decided.decided_at,
         actor=decided.decided_by or "",
         transaction_id=about,
         payment_id=None if payment is None else payment.id,

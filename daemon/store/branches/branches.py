@@ -170,6 +170,9 @@ def doubt(tx: Tx, branch: Branch, since: int, *, by: str, now: int) -> tuple[int
     )
     between = (int(after or 0), (branch.epoch + 1) * EPOCH)
     tx.run(
+        "DELETE FROM branch_sims WHERE branch_id = :id AND since >= :since", {"id": branch.id, "since": since - HOUR_US}
+    )
+    tx.run(
         "INSERT INTO branch_doubts (branch_id, after_version, until_version, since, made_by, made_at) "
         "VALUES (:id, :after, :until, :since, :by, :now)",
         {"id": branch.id, "after": between[0], "until": between[1], "since": since, "by": by, "now": now},
@@ -195,12 +198,12 @@ def acknowledge(tx: Tx, branch_id: str, seq: int, answer: str) -> None:
 
 def ask(
     tx: Tx,
-    *,
     command_id: str,
     branch_id: str,
     kind: str,
     subject: str,
     body: Mapping[str, Any],
+    *,
     by: str,
     now: int,
     again: bool = False,
@@ -293,6 +296,20 @@ def refuse(tx: Tx, branch_id: str, fact: Fact, version: int, *, why: str, now: i
                 "branch": branch_id, "version": version, "kind": fact.kind, "id": fact.id,
                 "why": why, "body": json.dumps(body), "now": now, "program": program,
             })  # fmt: skip
+
+
+def was_told(reader: Reader, branch_id: str, why: str, since: int) -> bool:
+    """Return whether the last fact of a branch that was refused, if it was since then, was refused for the same reason."""
+    last = reader.one(
+        "SELECT why, at FROM facts_refused WHERE branch_id = :id AND version = (SELECT MAX(version) FROM facts_refused WHERE branch_id = :id)",
+        {"id": branch_id},
+    )
+    return last is not None and last[0] == why and last[1] >= since
+
+
+def refused_by_none(tx: Tx, branch_id: str) -> None:
+    """Let all kept facts of a branch be tried once more."""
+    tx.run("UPDATE facts_refused SET tried_with = '' WHERE branch_id = :id", {"id": branch_id})
 
 
 def refused_by_others(reader: Reader, program: str, limit: int) -> list[tuple[str, int, Fact]]:
@@ -451,6 +468,10 @@ class Numbers:
     def learn(self, table: str, found: Iterable[tuple[str, int]]) -> None:
         """Remember numbers that were read already."""
         self._known.setdefault(table, {}).update(found)
+
+    def has(self, table: str, row_id: str) -> bool:
+        """Return whether the number of a row is known."""
+        return row_id in self._known.get(table, {})
 
     def stored(self, model: type[Struct], rows: Sequence[Row]) -> list[Row]:
         """Return rows with the columns of their table in place of the fields of a model."""

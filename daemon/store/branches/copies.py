@@ -1,15 +1,18 @@
 """A hub's copies of the rows of its branches: stored by version, so that a fact that comes twice changes nothing."""
 
 import json
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final
 
 from daemon.core.branches.facts import KEYS, MESSAGE, MODELS, TABLES, Fact, fault_of
+from daemon.core.branches.identity import HISTORY_DAYS, Rival, day_limit
 from daemon.core.errors import MomoError
+from daemon.core.limits import DAY_US
 from daemon.core.model import Payment, Transaction
 from daemon.store.branches.branches import Numbers, trusted
 from daemon.store.engine import Reader, Tx
-from daemon.store.rows import column, columns, load, number
+from daemon.store.rows import column, columns, json_ids, load, number
 
 _ORDER: Final = ("method", "payment", "transaction", "review", "reversal")
 """Each kind refers only to rows of the kinds before it."""
@@ -53,20 +56,30 @@ class UnreadableRowError(MomoError):
     """A fact has a row that this version cannot read."""
 
 
-def store(tx: Tx, branch_id: str, epoch: int, facts: Sequence[Fact]) -> list[str]:
-    """Store facts of a branch; return the payments among them that another branch, or the hub, has already.
+class TooManyError(MomoError):
+    """The branch has far more payments of one day than usual, as one who has its key could make them up."""
+
+
+def store(
+    tx: Tx, branch_id: str, epoch: int, facts: Sequence[Fact], now: int, *, limited: bool = True
+) -> dict[str, bool]:
+    """Store facts of a branch; return the payments that another branch, or the hub, has too, each with whether it is new.
+
+    With `limited` no day gets far more payments than a usual one.
 
     Raises:
         ForeignRowError: One names a row that is not the branch's.
         UnreadableRowError: One has a value that this version cannot read.
+        TooManyError: It is a payment of a day that has too many.
     """
     numbers = Numbers(tx)
     _check(tx, branch_id, facts, numbers)
+    _count_days(tx, branch_id, facts, numbers, limited=limited)
     by_kind: dict[str, list[Fact]] = {}
     for fact in facts:
         if fact.row is not None:
             by_kind.setdefault(fact.kind, []).append(fact)
-    doubles = list[str]()
+    doubles = dict[str, bool]()
     for kind in _ORDER:
         some = by_kind.pop(kind, [])
         if kind == "payment":
@@ -76,14 +89,20 @@ def store(tx: Tx, branch_id: str, epoch: int, facts: Sequence[Fact]) -> list[str
                 if fact.message is not None and fact.kind in TABLES
             }
             _upsert(tx, branch_id, "message", list(sent.values()), numbers)
-            some = _with_doubles(tx, some)
-            doubles = [fact.id for fact in some if fact.row and fact.row["double_of"]]
+            some, doubles = _with_doubles(tx, some)
         elif kind == "transaction":
             _free_payments(tx, some, numbers)
         elif kind == "review":
             _close_others(tx, branch_id, some)
         versions = [(fact.version(epoch), fact.row or {}) for fact in some]
         _upsert(tx, branch_id, kind, versions, numbers)
+        if kind == "payment" and some:
+            tx.run(
+                "INSERT INTO branch_sims (branch_id, sim_key, payment_method_seq, since) SELECT DISTINCT branch_id, sim_key, "
+                "payment_method_seq, CAST(:now AS BIGINT) FROM payments WHERE id IN (SELECT value ->> 0 FROM json_each(:ids)) "
+                "AND payment_method_seq IS NOT NULL ON CONFLICT (branch_id, sim_key, payment_method_seq) DO NOTHING",
+                {"now": now, "ids": json_ids([fact.id for fact in some])},
+            )
     for some in by_kind.values():
         _show(tx, branch_id, epoch, some)
     return doubles
@@ -159,17 +178,48 @@ def _assignment(name: str, column: str) -> str:
     return f"{column} = excluded.{column}"
 
 
-def _with_doubles(tx: Tx, facts: Sequence[Fact]) -> list[Fact]:
-    """Mark payments with a network ID that another branch, or the hub, has already: only one row of a payment counts."""
-    firsts = _first_with(tx, {_network_id(fact) for fact in facts})
-    found = []
+def _count_days(tx: Tx, branch_id: str, facts: Sequence[Fact], numbers: Numbers, *, limited: bool) -> None:
+    """Count the new payments by the network's day."""
+    new = {
+        fact.id: fact.row["telco_at"] // DAY_US  # type: ignore[operator]  # `fault_of` has looked
+        for fact in facts
+        if fact.kind == "payment" and fact.row and "telco_at" in fact.row and not numbers.has("payments", fact.id)
+    }
+    for day, count in Counter(new.values()).items():
+        params = {"branch": branch_id, "day": day, "count": count, "limit": HISTORY_DAYS}
+        others = tx.column(
+            "SELECT payments FROM branch_days WHERE branch_id = :branch AND day <> :day ORDER BY branch_id, day DESC LIMIT :limit",
+            params,
+        )
+        most, stored = day_limit(others), tx.value(
+            "INSERT INTO branch_days (branch_id, day, payments) VALUES (:branch, :day, :count) ON CONFLICT (branch_id, day) "
+            "DO UPDATE SET payments = branch_days.payments + excluded.payments RETURNING payments",
+            params,
+        )  # fmt: skip
+        if limited and most is not None and stored > most:
+            raise TooManyError(
+                f"more than {most} payments of one day, ten times a usual one; if they are real: momo hub accept"
+            )
+
+
+def _with_doubles(tx: Tx, facts: Sequence[Fact]) -> tuple[list[Fact], dict[str, bool]]:
+    """Mark payments with a network ID that another branch, or the hub, has too: at most one row of a payment counts.
+
+    A row that is stored stays as it was marked. Return the marked ones too, each with whether it is new.
+    """
+    marked, others = _with_ids(tx, {_network_id(fact) for fact in facts})
+    found, doubles = list[Fact](), dict[str, bool]()
     for fact in facts:
-        first = firsts.get(_network_id(fact))
-        row = {**(fact.row or {}), "double_of": None if first == fact.id else first}
+        known = marked.get(fact.id)
+        first = others.get(_network_id(fact))
+        double_of = known if known is not None else None if first == fact.id else first
+        if double_of is not None:
+            doubles[fact.id] = known is None
+        row = {**(fact.row or {}), "double_of": double_of}
         if row.get("standing") == "handed":
             row["standing"] = "review"  # until the hub has decided, in the same commit
         found.append(Fact(fact.seq, fact.kind, fact.id, row))
-    return found
+    return found, doubles
 
 
 _NetworkId = tuple[Any, Any, Any]
@@ -181,19 +231,50 @@ def _network_id(fact: Fact) -> _NetworkId:
     return row.get("mode"), row.get("provider"), row.get("telco_transaction_id")
 
 
-def _first_with(tx: Tx, network_ids: Collection[_NetworkId]) -> dict[_NetworkId, str]:
-    """Return the payment that counts, by network ID."""
-    found = dict[_NetworkId, str]()
+def _with_ids(tx: Tx, network_ids: Collection[_NetworkId]) -> tuple[dict[str, str], dict[_NetworkId, str]]:
+    """Return the rows that do not count, each with the one that counts instead; and by network ID one row, which counts if any does."""
+    marked, others = dict[str, str](), dict[_NetworkId, str]()
     for mode, provider in {(mode, provider) for mode, provider, _telco_id in network_ids}:
-        rows = tx.all_among(
-            "SELECT telco_transaction_id, id FROM payments WHERE telco_transaction_id IN (members) "
-            "AND mode = ? AND provider = ? AND double_of IS NULL",
-            [one[2] for one in network_ids if one[:2] == (mode, provider) and one[2] is not None],
-            mode,
-            provider,
-        )
-        found |= {(mode, provider, telco_id): payment_id for telco_id, payment_id in rows}
-    return found
+        ids = [one[2] for one in network_ids if one[:2] == (mode, provider) and one[2] is not None]
+        for telco_id, own, double_of in [
+            *tx.all_among(
+                "SELECT telco_transaction_id, id, double_of FROM payments WHERE telco_transaction_id IN (members) "
+                "AND double_of IS NOT NULL AND double_of <> id AND mode = ? AND provider = ? ORDER BY seq DESC",
+                ids, mode, provider,
+            ),
+            *tx.all_among(
+                "SELECT telco_transaction_id, id, double_of FROM payments WHERE telco_transaction_id IN (members) "
+                "AND mode = ? AND provider = ? AND double_of IS NULL",
+                ids, mode, provider,
+            ),
+        ]:  # fmt: skip
+            others[mode, provider, telco_id] = own
+            if double_of is not None:
+                marked[own] = double_of
+    return marked, others
+
+
+def rivals(reader: Reader, payment: Payment, before: int) -> list[Rival]:
+    """Return all payments with the network ID of this one, but withdrawn ones; a SIM and number are known if the branch had them `before`."""
+    rows = reader.all(
+        f"SELECT {columns(Payment, 'p.')}, p.branch_id IS NULL OR EXISTS (SELECT 1 FROM branch_sims s "
+        "WHERE s.branch_id = p.branch_id AND s.sim_key = p.sim_key AND s.payment_method_seq = p.payment_method_seq AND s.since <= :before), "
+        "EXISTS (SELECT 1 FROM transactions t WHERE t.payment_seq = p.seq AND t.origin = 'request') FROM payments p "
+        "WHERE p.seq IN (SELECT seq FROM payments WHERE telco_transaction_id = :telco_id AND double_of IS NULL UNION ALL "
+        "SELECT seq FROM payments WHERE telco_transaction_id = :telco_id AND double_of IS NOT NULL AND double_of <> id) "
+        "AND p.mode = :mode AND p.provider = :provider ORDER BY p.seq",
+        {
+            "telco_id": payment.telco_transaction_id, "mode": payment.mode, "provider": payment.provider,
+            "before": before,
+        },
+    )  # fmt: skip
+    return [Rival(load(Payment, row[:-2]), bool(row[-2]), bool(row[-1])) for row in rows]
+
+
+def set_doubles(tx: Tx, double_of: Mapping[str, str | None]) -> None:
+    """Set for each payment the one that counts instead; the one with None counts, so it comes last."""
+    rows = sorted(double_of.items(), key=lambda row: row[1] is None)
+    tx.run_for_each("UPDATE payments SET double_of = ? WHERE id = ?", [[other, own] for own, other in rows])
 
 
 def _free_payments(tx: Tx, facts: Sequence[Fact], numbers: Numbers) -> None:
@@ -225,23 +306,18 @@ def _close_others(tx: Tx, branch_id: str, facts: Sequence[Fact]) -> None:
 
 def _show(tx: Tx, branch_id: str, epoch: int, facts: Sequence[Fact]) -> None:
     """Keep facts that are only shown; of an unknown kind too, for the version that knows it (`branches.of_kinds`)."""
-    tx.insert_rows(
-        "branch_facts",
-        ("branch_id", "kind", "id", "version", "body", "message"),
+    rows = [
         [
-            [
-                branch_id,
-                fact.kind,
-                fact.id,
-                fact.version(epoch),
-                json.dumps(fact.row),
-                None if fact.message is None else json.dumps(fact.message),
-            ]
-            for fact in facts
-        ],
+            branch_id, fact.kind, fact.id, fact.version(epoch), json.dumps(fact.row),
+            None if fact.message is None else json.dumps(fact.message),
+        ]
+        for fact in facts
+    ]  # fmt: skip
+    tx.insert_rows(
+        "branch_facts", ("branch_id", "kind", "id", "version", "body", "message"), rows,
         "ON CONFLICT (branch_id, kind, id) DO UPDATE SET version = excluded.version, body = excluded.body, message = excluded.message "
         "WHERE branch_facts.version < excluded.version",
-    )
+    )  # fmt: skip
 
 
 def owner_of(reader: Reader, method_ids: Collection[str], branch_id: str) -> str | None:
@@ -276,19 +352,6 @@ def handed_up(reader: Reader, branch_id: str, ids: Sequence[str]) -> list[tuple[
         branch_id,
     )
     return [(load(Payment, row[:-1]), bool(row[-1])) for row in rows]
-
-
-def doubles(reader: Reader, ids: Sequence[str]) -> list[tuple[Payment, Payment]]:
-    """Return those of these payments that are doubles, each with the first one."""
-    if not ids:
-        return []
-    rows = reader.all_among(
-        f"SELECT {columns(Payment, 'p.')}, {columns(Payment, 'f.')} FROM payments p JOIN payments f ON f.id = p.double_of "
-        "WHERE p.id IN (members) ORDER BY p.seq",
-        ids,
-    )
-    width = len(Payment.__struct_fields__)
-    return [(load(Payment, row[:width]), load(Payment, row[width:])) for row in rows]
 
 
 def is_superseded(reader: Reader, branch_id: str, fact: Fact, version: int) -> bool:
@@ -356,7 +419,7 @@ def distrusted(reader: Reader, branch_id: str, after: int, until: int) -> list[P
 
 
 def withdraw(tx: Tx, branch_id: str, after: int, until: int, ids: Collection[str], now: int) -> list[str]:
-    """Let copies between two versions count for nothing; return the payments of others that count in their place.
+    """Let copies between two versions count for nothing; return the payments that did not count because of them.
 
     What the branch sends again, after it has joined with another key, counts again.
 
@@ -385,14 +448,5 @@ def withdraw(tx: Tx, branch_id: str, after: int, until: int, ids: Collection[str
         "UPDATE payments SET standing = 'withdrawn', decider = 'branch', double_of = id WHERE id = ?",
         [[one] for one in ids],
     )
-    waiting = tx.all_among(
-        "SELECT id, double_of FROM payments WHERE double_of IN (members) AND id <> double_of ORDER BY seq", ids
-    )
-    first = dict[str, str]()
-    for other, of in waiting:
-        first.setdefault(of, other)
-    tx.run_for_each(
-        "UPDATE payments SET double_of = CASE WHEN id = ? THEN NULL ELSE ? END WHERE double_of = ? AND id <> double_of",
-        [[other, other, of] for of, other in first.items()],
-    )
-    return [*first.values()]
+    rows = tx.all_among("SELECT id FROM payments WHERE double_of IN (members) AND id <> double_of ORDER BY seq", ids)
+    return [str(row[0]) for row in rows]

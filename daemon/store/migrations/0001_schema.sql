@@ -517,7 +517,7 @@ CREATE TABLE payments (
     reversed_at          INTEGER,
     payer_proven         INTEGER NOT NULL DEFAULT 1 CHECK (payer_proven IN (0, 1)),  -- 0: the payer may have typed the number
     decider              TEXT NOT NULL DEFAULT 'branch' CHECK (decider IN ('branch', 'hub')),  -- public; who may match it
-    double_of            TEXT,             -- public; the payment that counts instead: at a hub the one that another branch sent first; itself if it is withdrawn
+    double_of            TEXT,             -- public; the payment that counts instead, or one of those of which a person must choose; itself if it is withdrawn
     branch_id            TEXT,             -- public; as in messages
     version              INTEGER
 ) STRICT;
@@ -1189,6 +1189,23 @@ CREATE TABLE branch_doubts (
     made_at   INTEGER NOT NULL
 ) STRICT;
 CREATE INDEX branch_doubts_of_branch ON branch_doubts (branch_id);
+
+-- The SIMs and numbers of a branch, and since when: of several payments with one network ID that of a known SIM counts.
+CREATE TABLE branch_sims (
+    branch_id TEXT NOT NULL REFERENCES branches (id),  -- public
+    sim_key   TEXT NOT NULL,  -- public
+    payment_method_seq INTEGER NOT NULL CHECK (payment_method_seq > 0),
+    since     INTEGER NOT NULL,
+    PRIMARY KEY (branch_id, sim_key, payment_method_seq)
+) STRICT;
+
+-- How many payments of a branch came, by the network's day, counted from 1970-01-01.
+CREATE TABLE branch_days (
+    branch_id TEXT NOT NULL REFERENCES branches (id),  -- public
+    day       INTEGER NOT NULL,
+    payments  INTEGER NOT NULL,
+    PRIMARY KEY (branch_id, day)
+) STRICT;
 
 -- What the hub asks of a branch. A row is sent until the branch has answered it.
 CREATE TABLE branch_commands (

@@ -42,15 +42,9 @@ def add(tx: Tx, payment: dict[str, Any], *, again: bool = False) -> Payment | No
         return tx.first(
             Payment,
             "UPDATE payments SET standing = :standing, double_of = NULL WHERE id = :id AND standing = 'withdrawn' "
-            "AND NOT EXISTS (SELECT 1 FROM payments o WHERE o.telco_transaction_id = :telco_id AND o.mode = :mode "
+            "AND NOT EXISTS (SELECT 1 FROM payments o WHERE o.telco_transaction_id = :telco_transaction_id AND o.mode = :mode "
             "AND o.provider = :provider AND o.double_of IS NULL) RETURNING *",
-            {
-                "id": payment["id"],
-                "standing": payment["standing"],
-                "telco_id": payment["telco_transaction_id"],
-                "mode": payment["mode"],
-                "provider": payment["provider"],
-            },
+            payment,
         )
     return tx.first(
         Payment,

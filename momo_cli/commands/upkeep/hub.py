@@ -49,6 +49,7 @@ _BRANCH_VIEW: Final = view_of(
 _HOW_FAR: Final = "momo hub status"
 _WAIT_S: Final = 1.0
 _ASIDE_SHOWN: Final = 10
+_DAYS_SHOWN: Final = 7
 _LABELS: Final = 15
 """The width of the column of the labels."""
 _INSIDE: Final = (
@@ -346,6 +347,27 @@ def distrust(
     return Answer(*reply.parts, lines=[said], notes=notes, next=[f"momo hub invite {shlex.quote(branch)}"])
 
 
+@command("hub accept", view=view_of("branch payment_id stored refused", id="branch"))
+def accept(
+    client: Client, terminal: Terminal, what: str = argument("PAYMENT|BRANCH", "A payment's id, or a branch.")
+) -> Answer:
+    """PAYMENT: of several payments of branches with one network ID this one counts. By itself the one counts whose SIM and
+    number its branch had before; if that is none or several, none counts until you choose. Look into the wallets first.
+
+    BRANCH: rows that were kept aside are stored after all, also payments of a day that has more than ten times a usual one.
+
+    Examples:
+        momo hub accept 0192f0c1-7d2a-7c3e-9a54-3f2b8c1d4e5f
+        momo hub accept kumasi
+    """
+    reply = client.call("POST", Path.LOCAL_HUB_ACCEPT, body={"what": what})
+    row = reply.data
+    said = f"{terminal.tick} The payment of {clean(row['branch'])} counts."
+    if row["payment_id"] is None:
+        said = f"{terminal.tick} {counted(row['stored'], 'row')} of {clean(row['branch'])} stored, {row['refused']} still kept aside."
+    return Answer(*reply.parts, lines=[said], next=["momo hub status"])
+
+
 @command("hub release", view=view_of("payment_id branch", id="payment_id"))
 def release(client: Client, terminal: Terminal, payment: str = argument("PAYMENT", "The payment's id.")) -> Answer:
     """The branch handed it up, because its reference has a code of head office, or because head office claimed it. From now
@@ -463,7 +485,7 @@ def join(
         said = f"{terminal.tick} This shop is the branch {clean(row['name'])} of {clean(row['hub'])}; it sends {sent}."
     else:
         said = f"This shop would be the branch {clean(row['name'])} of {clean(row['hub'])}, and send {sent}."
-    notes = []
+    notes = _by_day(row) if dry_run else []
     if row["codes_like_a_hub"]:
         notes.append(f"{row['codes_like_a_hub']} codes in use begin with a digit; they stay this shop's own.")
     if row.get("rows"):
@@ -479,6 +501,13 @@ def join(
         now = client.get(Path.LOCAL_BRANCH, compare="all").data
         lines = [f"The hub has the same: {_compared(now.get('compared') or {})}"]
     return Answer(*reply.parts, lines=lines, notes=notes, next=[f"{_HOW_FAR} --wait"] if row["joined"] else [])
+
+
+def _by_day(row: Row) -> list[str]:
+    """Return a note with number and sum of the payments of the newest days."""
+    days = [f"{clean(one['day'])}: {_together(one)}" for one in row.get("days") or () if one["mode"] == "live"]
+    shown = days[:_DAYS_SHOWN] + [f"{len(days) - _DAYS_SHOWN} more in -o json"] * (len(days) > _DAYS_SHOWN)
+    return [f"By day: {'; '.join(shown)}"] if days else []
 
 
 def _wait_until_sent(client: Client, terminal: Terminal) -> None:

@@ -57,6 +57,19 @@ def test_join_compares_on_a_terminal_once_the_history_is_sent(api: FakeApi, momo
     assert api.asked[-1].method == "POST"
 
 
+def test_a_trial_shows_number_and_sum_of_each_day(api: FakeApi, momo: Momo) -> None:
+    days = [
+        {"day": f"2026-11-{20 - n}", "mode": "live", "currency": "GHS", "count": 2, "amount": "50.00"} for n in range(9)
+    ]
+    sandbox = {**days[0], "mode": "test", "count": 7}
+    api.on("POST", wire.Path.LOCAL_BRANCH, ok({**samples.JOINED, "joined": False, "days": [sandbox, *days]}))
+    ran = momo("hub", "join", "https://hub.example", "7k2m9xq4", "--dry-run", "-o=table")
+    told = " ".join(ran.err.split())
+    assert "By day: 2026-11-20: 2 payments of GHS 50.00 together; 2026-11-19: 2 payments" in told
+    assert "2 more in -o json" in told
+    assert "2026-11-13" not in told
+
+
 def test_status_has_each_value_on_the_line_of_its_label(api: FakeApi, momo: Momo) -> None:
     api.on("GET", wire.Path.LOCAL_BRANCH, linked(behind=0))
     out = momo("hub", "status", "-o=table", COLUMNS="80").out

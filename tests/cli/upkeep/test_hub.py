@@ -140,6 +140,16 @@ def test_a_key_ends_only_after_a_yes_and_the_way_back_is_named(api: FakeApi, mom
     assert done.err.endswith("next:  momo hub invite kumasi\n")
 
 
+def test_accepting_names_the_payment_that_counts_or_what_was_stored(api: FakeApi, momo: Momo) -> None:
+    chosen = {"branch": "kumasi", "payment_id": samples.METHOD, "stored": 0, "refused": 0}
+    api.on(
+        "POST", wire.Path.LOCAL_HUB_ACCEPT, ok(chosen), ok({**chosen, "payment_id": None, "stored": 3, "refused": 1})
+    )
+    assert momo("hub", "accept", samples.METHOD, "-o", "table").out == "✓ The payment of kumasi counts.\n"
+    taken = momo("hub", "accept", "kumasi", "-o", "table")
+    assert taken.out == "✓ 3 rows of kumasi stored, 1 still kept aside.\n"
+
+
 def test_a_name_or_a_file_is_needed(momo: Momo) -> None:
     assert momo("hub", "invite").code == 2
     assert momo("hub", "invite", "kumasi", "--file", "x").code == 2

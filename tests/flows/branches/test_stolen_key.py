@@ -32,7 +32,6 @@ async def forge(branch: FakeBranch, telco_id: str, **changes: Any) -> str:
     """
     found = await branch.facts()
     payment = next(one for one in found if one["kind"] == "payment")
-    holder = next(one for one in found if one["kind"] == "transaction" and one["row"]["payment_id"] == payment["id"])
     forged = f"f{payment['id'][1:-4]}{telco_id[-4:]}"
     message = {**payment["message"], "id": forged, "payment_id": None}
     row = {
@@ -42,6 +41,9 @@ async def forge(branch: FakeBranch, telco_id: str, **changes: Any) -> str:
     }  # fmt: skip
     await branch.send({**payment, "id": forged, "row": row, "message": message})
     if "decider" not in changes:
+        holder = next(
+            one for one in found if one["kind"] == "transaction" and one["row"]["payment_id"] == payment["id"]
+        )
         holder_row = {**holder["row"], "id": forged, "payment_id": forged}
         await branch.send({**holder, "id": forged, "row": holder_row})
     assert await branch.hub.values("SELECT why FROM facts_refused") == []
