@@ -37,6 +37,8 @@ ERRORS: Final[dict[ErrorCode, Spec]] = {
     _E.SECOND_FACTOR_REQUIRED: Spec(403, "The code of the second factor is missing or wrong.",
         "Send the six digits that the app shows now, or a recovery code, as `totp`."),
     _E.ROLE_REQUIRED: Spec(403, "Your role does not allow this.", "Ask the owner; `momo users role NAME ROLE` changes a role."),
+    _E.HEAD_OFFICE_ONLY: Spec(403, "This is for head office: your user or key is of one branch.",
+        "Ask head office for a user or key of all branches."),
     _E.FORM_REFUSED: Spec(403, "The form was not sent from a page of this dashboard, or it was open for too long.",
         "Open the page again and send the form once more."),
     _E.OPEN_COLLECTIONS_DISABLED: Spec(403, "Open collections (webhooks for every payment) are switched off for this shop.",

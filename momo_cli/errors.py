@@ -61,6 +61,7 @@ ERRORS: Final[Mapping[ErrorCode, ErrorRow]] = {
     _E.INVALID_PASSWORD: ErrorRow(AUTH, ("momo {typed}", "momo users password")),
     _E.SECOND_FACTOR_REQUIRED: ErrorRow(AUTH, ("momo users list",)),
     _E.ROLE_REQUIRED: ErrorRow(AUTH, ("momo users list",)),
+    _E.HEAD_OFFICE_ONLY: ErrorRow(AUTH, ("momo keys list",)),
     _E.FORM_REFUSED: ErrorRow(AUTH, ("momo open",)),
     _E.OPEN_COLLECTIONS_DISABLED: ErrorRow(AUTH, _SETTINGS),
     _E.TRANSACTION_NOT_FOUND: ErrorRow(NOT_FOUND, ("momo tx list",)),

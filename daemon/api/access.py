@@ -9,7 +9,7 @@ from daemon.api.http.auth import needs_operator, needs_owner
 from daemon.api.http.body import read_object, read_object_if_any
 from daemon.api.http.service import NO_STORE, Call, Reply, claim, client_address, ok, once
 from daemon.api.openapi.describe import answer, described
-from daemon.core.access.callers import KEY_SCOPES, ApiKeyAnswer, KeyKind, last_written
+from daemon.core.access.callers import BRANCH_KEY_SCOPES, KEY_SCOPES, ApiKeyAnswer, KeyKind, last_written
 from daemon.core.access.sessions import ONE_TIME_LINK_S, is_over
 from daemon.core.errors import FieldError, Refusal, invalid
 from daemon.core.inputs import HttpAnswer, Idempotency, Keep
@@ -156,6 +156,10 @@ class KeyBody(Struct, frozen=True):
         int | None, sample("2027-12-31T23:59:59Z", "the expiry; default: never"), marked(read="time")
     ] = None
     expires_in_days: Annotated[int, sample(365, "the expiry in days from now"), Meta(ge=1, le=DAYS_MAX)] | None = None
+    branch: (
+        Annotated[str, sample("kumasi", "at a hub: the only branch that it sees; default: all"), Meta(max_length=40)]
+        | None
+    ) = None
 
     @staticmethod
     def check(given: Mapping[str, Any], body: Mapping[str, Any], fail: Callable[[str, str, str], Any]) -> None:
@@ -177,10 +181,11 @@ class KeyBody(Struct, frozen=True):
             raise invalid([FieldError("expires_at", "out_of_range", why)])
         if self.expires_in_days is not None:
             end = now + self.expires_in_days * DAY_US
-        scopes = KEY_SCOPES if self.scopes is None else frozenset(self.scopes)
+        every = KEY_SCOPES if self.branch is None else BRANCH_KEY_SCOPES
+        scopes = every if self.scopes is None else frozenset(self.scopes)
         if self.kind is KeyKind.PUBLISHABLE:
             scopes = frozenset({Scope.TRANSACTIONS_INITIALIZE})
-        return keys.NewKey(self.name, self.mode, self.kind, scopes, end)
+        return keys.NewKey(self.name, self.mode, self.kind, scopes, end, self.branch)
 
 
 @described(
@@ -188,7 +193,7 @@ class KeyBody(Struct, frozen=True):
     answer(ApiKeyAnswer, key=Annotated[str, sample("svc_live_sk_...", "the key itself, shown only once")]),
     status=201,
     reads=KeyBody,
-    errors="SESSION_REQUIRED",
+    errors="SESSION_REQUIRED NOT_A_HUB BRANCH_NOT_FOUND",
     example={
         "name": "web shop",
         "mode": "live",
@@ -314,6 +319,7 @@ class NewUser(Struct, frozen=True):
     name: _UserName
     role: _UserName
     password: Annotated[str, marked(read="secret")]
+    branch: Annotated[str, Meta(max_length=NAME_CHARACTERS_MAX)] | None = None
 
 
 async def add_user(call: Call) -> Reply:
@@ -321,7 +327,7 @@ async def add_user(call: Call) -> Reply:
     needs_owner(call.caller)
     new = await call.body(NewUser)
     role = _role(new.role)
-    made = await flow.add(call.env, call.caller, new.name, role, new.password)
+    made = await flow.add(call.env, call.caller, new.name, role, new.password, new.branch)
     return ok(user_json(made, [], call.env.clock.now_us()))
 
 
@@ -395,6 +401,7 @@ def user_json(user: User, sessions: list[BrowserSession], now: int) -> Json:
     return {
         "name": user.name,
         "role": user.role,
+        "branch": user.branch,
         "second_factor": user.totp_sealed is not None,
         "disabled_at": timestamp_or_none(user.disabled_at),
         "created_at": timestamp(user.created_at),

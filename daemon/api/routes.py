@@ -11,7 +11,7 @@ from daemon.api import access, books, branches, messages
 from daemon.api.http.auth import Authenticator
 from daemon.api.http.body import header
 from daemon.api.http.envelope import Application, with_cors
-from daemon.api.http.resource import Operations, op, public, router
+from daemon.api.http.resource import Operations, op, own, public, router
 from daemon.api.http.service import Call, Hooks, Reply, Service, ok
 from daemon.api.lines import lines, modems, sources
 from daemon.api.openapi import manual, pages
@@ -56,20 +56,20 @@ async def health(call: Call) -> Reply:
 # The rows stay as compact as a table. Of several paths that fit a call the first one counts.
 # fmt: off
 OPERATIONS: Final[Operations] = {
-    Path.INITIALIZE: {"POST": op(initialize, Key.TRANSACTIONS_INITIALIZE, Key.TRANSACTIONS_WRITE)},
-    Path.TRANSACTIONS: {"GET": op(transactions.list_transactions, Key.TRANSACTIONS_READ)},
-    Path.TRANSACTION_BY_CODE: {"GET": op(transactions.get_by_code, Key.TRANSACTIONS_READ)},
+    Path.INITIALIZE: {"POST": own(initialize, Key.TRANSACTIONS_INITIALIZE, Key.TRANSACTIONS_WRITE)},
+    Path.TRANSACTIONS: {"GET": own(transactions.list_transactions, Key.TRANSACTIONS_READ)},
+    Path.TRANSACTION_BY_CODE: {"GET": own(transactions.get_by_code, Key.TRANSACTIONS_READ)},
     # A client reference may contain a slash.
-    Path.TRANSACTION_BY_CLIENT_REF.replace("client_ref", "client_ref:path"): {"GET": op(transactions.get_by_client_reference, Key.TRANSACTIONS_READ)},
-    Path.TRANSACTION: {"GET": op(transactions.get_one, Key.TRANSACTIONS_READ)},
-    Path.TRANSACTION_EVENTS: {"GET": op(transactions.list_events, Key.TRANSACTIONS_READ)},
+    Path.TRANSACTION_BY_CLIENT_REF.replace("client_ref", "client_ref:path"): {"GET": own(transactions.get_by_client_reference, Key.TRANSACTIONS_READ)},
+    Path.TRANSACTION: {"GET": own(transactions.get_one, Key.TRANSACTIONS_READ)},
+    Path.TRANSACTION_EVENTS: {"GET": own(transactions.list_events, Key.TRANSACTIONS_READ)},
     Path.TEST_PAYMENTS: {"POST": op(messages.create_test_payment, Key.TRANSACTIONS_WRITE)},
     Path.EVENTS: {"GET": op(event_stream.get, Key.TRANSACTIONS_READ)},
-    Path.CANCEL: {"POST": op(transactions.cancel, Key.TRANSACTIONS_WRITE)},
+    Path.CANCEL: {"POST": own(transactions.cancel, Key.TRANSACTIONS_WRITE)},
     Path.RECONCILE: {"POST": op(transactions.reconcile, Key.TRANSACTIONS_WRITE)},
     Path.SETTLE: {"POST": op(transactions.settle, Key.TRANSACTIONS_WRITE), "DELETE": op(transactions.take_settlement_back, Key.TRANSACTIONS_WRITE)},
-    Path.REVIEWS: {"GET": op(reviews.get_list, Key.TRANSACTIONS_WRITE)},
-    Path.REVIEW: {"GET": op(reviews.get_one, Key.TRANSACTIONS_WRITE)},
+    Path.REVIEWS: {"GET": own(reviews.get_list, Key.TRANSACTIONS_WRITE)},
+    Path.REVIEW: {"GET": own(reviews.get_one, Key.TRANSACTIONS_WRITE)},
     Path.REVIEW_APPROVE: {"POST": op(reviews.approve, Key.TRANSACTIONS_WRITE)},
     Path.REVIEW_REJECT: {"POST": op(reviews.reject, Key.TRANSACTIONS_WRITE)},
     Path.REVIEW_UNDO: {"POST": op(reviews.undo, Key.TRANSACTIONS_WRITE)},
@@ -86,9 +86,9 @@ OPERATIONS: Final[Operations] = {
     Path.KEY_ROTATE: {"POST": op(access.rotate_key)},
     Path.SIMS: {"GET": op(lines.list_sims, Key.PAYMENT_METHODS_READ)},
     Path.SIM: {"PATCH": op(lines.update_sim, Key.PAYMENT_METHODS_MANAGE)},
-    Path.PAYMENT_METHODS: {"GET": op(lines.list_methods, Key.PAYMENT_METHODS_READ), "POST": op(lines.create_method, Key.PAYMENT_METHODS_MANAGE)},
+    Path.PAYMENT_METHODS: {"GET": own(lines.list_methods, Key.PAYMENT_METHODS_READ), "POST": op(lines.create_method, Key.PAYMENT_METHODS_MANAGE)},
     Path.PAYMENT_METHOD: {
-        "GET": op(lines.get_method, Key.PAYMENT_METHODS_READ),
+        "GET": own(lines.get_method, Key.PAYMENT_METHODS_READ),
         "PATCH": op(lines.update_method, Key.PAYMENT_METHODS_MANAGE),
         "DELETE": op(lines.delete_method, Key.PAYMENT_METHODS_MANAGE),
     },

@@ -52,6 +52,7 @@ NOTICES: Final = (
     "receipt_old",
     "fact_refused",
     "branch_disputed",
+    "branch_left",
     "hub_restored",
     "order_lost",
     "id_conflict",

@@ -22,7 +22,7 @@ class Shop(Struct, frozen=True):
 
 
 class ApiKey(Struct, frozen=True):
-    """An API key as stored: its SHA-256, never the key itself."""
+    """An API key as stored: its SHA-256, never the key itself; `branch` is the name of the only branch of a hub that it sees."""
 
     seq: int
     id: str
@@ -37,10 +37,12 @@ class ApiKey(Struct, frozen=True):
     revoked_at: int | None
     last_used_at: int | None
     last_used_from: str | None
+    branch_id: str | None = None
+    branch: str | None = None
 
 
 class User(Struct, frozen=True):
-    """A user of the shop. `totp_sealed` is None while the second factor is off."""
+    """A user of the shop. `totp_sealed` is None while the second factor is off; `branch` as in `ApiKey`."""
 
     seq: int
     id: str
@@ -52,6 +54,8 @@ class User(Struct, frozen=True):
     created_at: int
     password_at: int
     disabled_at: int | None
+    branch_id: str | None = None
+    branch: str | None = None
 
     @property
     def has_password(self) -> bool:

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from starlette.types import Receive, Scope, Send
 
 from daemon.core.access import sessions
-from daemon.core.access.callers import caller_address, of_user
+from daemon.core.access.callers import caller_address, of_user, require
 from daemon.core.errors import Refusal, Unavailable
 from daemon.core.inputs import HttpAnswer as Kept
 from daemon.core.inputs import Idempotency, Repeated
@@ -54,6 +54,7 @@ from daemon.runtime.page_response import header, read_form, zipped
 from daemon.store import idempotency
 from daemon.store import shop as shops
 from daemon.store.access import users
+from daemon.store.branches.scope import seen_by, store_of
 from daemon.store.engine import Reader
 from daemon.store.lines import devices
 from daemon.store.payments import reviews
@@ -154,9 +155,9 @@ class Site:
                 mode = session.mode
             elif devices.are_simulated(reader):
                 mode = Mode.TEST
-            waiting = reviews.count_open(reader, mode)
             # By its id a user may see what is of the sandbox; nobody in the sandbox touches real money.
             caller = of_user(user, session, Mode.TEST if mode is Mode.TEST else None)
+            waiting = reviews.count_open(seen_by(reader, caller), mode)
             return shop, LoggedIn(user, session, caller), mode, waiting
 
         visit.shop, visit.who, visit.mode, visit.reviews_open = await self._env.store.look(read)
@@ -183,6 +184,9 @@ class Site:
             return Goto(LOGIN if visit.path == "/dash" else f"{LOGIN}?to={quote(back, safe='')}")
         if visit.who.user.role not in page.roles:
             raise Refusal(ErrorCode.ROLE_REQUIRED)
+        if not visit.sees(page):
+            raise Refusal(ErrorCode.HEAD_OFFICE_ONLY)
+        self._narrow(visit)
         if not (page.shared and _is_fragment(visit) and not visit.query):
             return await page.show(visit)
 
@@ -193,6 +197,10 @@ class Site:
             return LivePart(body, zipped(body))
 
         return await self._parts.get(visit, part)
+
+    def _narrow(self, visit: Visit) -> None:
+        """Let a user of one branch read only what is of this branch."""
+        visit.env = replace(self._env, store=store_of(self._env.store, visit.caller))
 
     async def _act(self, visit: Visit, receive: Receive) -> Outcome:
         check_origin(visit.scope)
@@ -211,8 +219,9 @@ class Site:
         visit.form = dict(parse_qsl(body.decode("latin-1"), True, errors="replace"))
         who = "" if visit.who is None else visit.who.session.id
         claim = claim_form(visit.form, visit.cookie, visit.path, who)
-        if visit.who is not None and visit.who.user.role not in action.roles:
-            raise Refusal(ErrorCode.ROLE_REQUIRED)
+        if visit.who is not None and action.operation is not None:
+            require(visit.caller, action.operation)
+            self._narrow(visit)
         visit.idempotency = Idempotency(f"{claim.scope} flow", claim.key, claim.fingerprint)
         return await self._once(visit, action, claim)
 

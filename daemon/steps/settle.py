@@ -17,6 +17,7 @@ from daemon.core.model import Payment, PaymentMethod, Transaction
 from daemon.core.payments.matching import VERIFIED, Hold, Verdict, compare_amounts, is_late
 from daemon.store import journal
 from daemon.store.branches import branches
+from daemon.store.branches.scope import seen_by
 from daemon.store.engine import Reader, Tx
 from daemon.store.messages import messages
 from daemon.store.payments import payments, reviews, texts, transactions
@@ -49,7 +50,7 @@ def own_transaction(tx: Tx, caller: Caller, reference: str) -> Transaction:
     Raises:
         Refusal: TRANSACTION_NOT_FOUND.
     """
-    found = transactions.by_reference(tx, reference, caller.mode)
+    found = transactions.by_reference(seen_by(tx, caller), reference, caller.mode)
     if found is None:
         raise Refusal(ErrorCode.TRANSACTION_NOT_FOUND)
     refuse_copy(tx, found.branch_id)

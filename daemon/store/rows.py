@@ -19,7 +19,7 @@ from daemon.core.lines.silence import Rhythm
 from daemon.core.messages.balance_chain import ChainEntry
 from daemon.core.messages.line_trust import Row as TrustRow
 from daemon.core.messages.message_json import all_fields
-from daemon.core.model import Delivery, Event, Message, Payment, Transaction
+from daemon.core.model import ApiKey, Delivery, Event, Message, Payment, Transaction, User
 
 Row = tuple[Any, ...]
 T = TypeVar("T", bound=Struct)
@@ -40,7 +40,10 @@ _BY_NUMBER: Final[Mapping[type, Mapping[str, str]]] = {
 }
 """Model -> ids that its table has as the number of the row, and the table of that row."""
 
+_BRANCH: Final = "(SELECT b.name FROM branches b WHERE b.id = {prefix}branch_id)"
 _READ_AS: Final[Mapping[type, Mapping[str, str]]] = {
+    ApiKey: {"branch": _BRANCH},
+    User: {"branch": _BRANCH},
     # A message that lacks parts may go, so its id is kept.
     Event: {"message_id": "COALESCE({named}, {prefix}message_id)"},
     ChainEntry: {"key": "(SELECT id FROM messages WHERE seq = {prefix}message_seq)"},

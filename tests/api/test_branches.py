@@ -109,11 +109,11 @@ async def test_rows_kept_aside_and_payments_with_one_id_are_accepted_by_name_and
 async def test_a_hub_that_no_branch_joined_becomes_an_ordinary_shop_again(hub: FakeApi) -> None:
     word = await invited(hub)
     ended = await hub.local.delete(wire.Path.LOCAL_HUB)
-    assert ended.json()["data"] == {"changed": True, "withdrawn": 1}
+    assert ended.json()["data"] == {"changed": True, "withdrawn": 1, "ended": []}
     assert hub.shop.env.place.role is ShopRole.ALONE
     assert refused(await hub.local.get(wire.Path.LOCAL_HUB)) == (409, "NOT_A_HUB")
     again = await hub.local.delete(wire.Path.LOCAL_HUB)
-    assert again.json()["data"] == {"changed": False, "withdrawn": 0}
+    assert again.json()["data"] == {"changed": False, "withdrawn": 0, "ended": []}
     # The invitation is not open again at a hub that is made anew.
     assert (await hub.local.post(wire.Path.LOCAL_HUB, json={})).json()["data"]["changed"] is True
     joining = await hub.live.post(wire.Path.BRANCH_JOIN, json={"word": word})

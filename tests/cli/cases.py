@@ -339,7 +339,9 @@ CASES = {
         ok({"changed": True, "url": "https://hub.example"}),
         DOES,
     ),
-    "hub end": Case(("hub", "end"), ("DELETE", wire.Path.LOCAL_HUB), ok({"changed": True, "withdrawn": 1}), DOES),
+    "hub end": Case(
+        ("hub", "end"), ("DELETE", wire.Path.LOCAL_HUB), ok({"changed": True, "withdrawn": 1, "ended": []}), DOES
+    ),
     "hub invite": Case(
         ("hub", "invite", "kumasi"),
         ("POST", wire.Path.LOCAL_HUB_INVITES),

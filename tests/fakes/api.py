@@ -214,6 +214,7 @@ class FakeApi:
             "revoked_at": None,
             "last_used_at": None,
             "last_used_from": None,
+            "branch_id": None,
         }
         await self.shop.env.store.write(lambda tx: users.add_key(tx, row | changes))
         return key

@@ -56,7 +56,7 @@ def cookie_of(api: FakeApi) -> str:
     return cookie_name(api.shop.env.home, secure=False)
 
 
-async def add_user(api: FakeApi, role: Role, name: str | None = None) -> str:
+async def add_user(api: FakeApi, role: Role, name: str | None = None, branch_id: str | None = None) -> str:
     """Add a user with `PASSWORD`, or give it to the owner; return the name."""
     env = api.shop.env
     name = name or str(role)
@@ -64,15 +64,15 @@ async def add_user(api: FakeApi, role: Role, name: str | None = None) -> str:
     if role is Role.OWNER:
         await env.store.write(lambda tx: users.set_password(tx, OWNER_ID, HASH, now))
         return "owner"
-    row = users.new_row(env.new_id(), name, role, HASH, now)
+    row = users.new_row(env.new_id(), name, role, HASH, now, branch_id)
     await env.store.write(lambda tx: users.add(tx, row))
     return name
 
 
-async def log_in(api: FakeApi, role: Role, name: str | None = None) -> Person:
+async def log_in(api: FakeApi, role: Role, name: str | None = None, *, branch_id: str | None = None) -> Person:
     """Add a user and log in."""
     env = api.shop.env
-    known = await add_user(api, role, name)
+    known = await add_user(api, role, name, branch_id)
     user = await env.store.read(lambda reader: users.named(reader, known))
     assert user is not None
     token = await browser.open_session(env, user, "127.0.0.1", "test", "password")

@@ -115,6 +115,7 @@ def test_sql_stands_only_in_the_store() -> None:
 ASSEMBLED = {
     "books/day_sheet.py": "its questions begin with the payments of a period: one part, which would be written six times",
     "branches/copies.py": "the kinds of rows that a branch sends are a table, each with its columns (core/branches/facts.py)",
+    "branches/scope.py": "a statement of another module, behind the rows that its caller sees",
     "branches/feed.py": "the same kinds",
     "branches/restored.py": "the same kinds",
     "branches/branches.py": "one condition for the copies that nobody distrusts, of several tables",

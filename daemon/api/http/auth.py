@@ -162,7 +162,7 @@ class KeyCallers:
         known = frozenset(Scope(each) for each in _SCOPES.decode(key.scopes) if each in set(Scope))
         scopes = frozenset({Scope.TRANSACTIONS_INITIALIZE}) if publishable else with_implied(known)
         name = f"key:{key.id}"
-        found = key, Caller(CallerKind.KEY, key.mode, scopes, key.id, publishable, name)
+        found = key, Caller(CallerKind.KEY, key.mode, scopes, key.id, publishable, name, branch_id=key.branch_id)
         if len(self._remembered) >= REMEMBERED_MAX:
             self._remembered.clear()
         if self._changes == before:  # otherwise the row may have been revoked while we read it

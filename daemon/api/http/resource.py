@@ -13,6 +13,7 @@ from daemon.api.http.service import Call, Handler, Query, Reply, Service
 from daemon.core.access.callers import ANONYMOUS, Caller
 from daemon.core.errors import Refusal
 from daemon.core.json_values import with_warnings
+from daemon.store.branches.scope import store_of
 from daemon.wire import ErrorCode
 from daemon.wire import Scope as KeyScope
 
@@ -23,16 +24,23 @@ class Operation(Struct, frozen=True):
     Attributes:
         scopes: One of these is enough; empty allows every authenticated caller.
         public: No authentication.
+        of_branch: Also for keys of one branch of a hub; it reads only what is of this branch.
     """
 
     handler: Handler
     scopes: tuple[KeyScope, ...] = ()
     public: bool = False
+    of_branch: bool = False
 
 
 def op(handler: Handler, *scopes: KeyScope) -> Operation:
     """Return an operation that needs authentication."""
     return Operation(handler, scopes)
+
+
+def own(handler: Handler, *scopes: KeyScope) -> Operation:
+    """Return an operation that needs authentication, also for keys of one branch."""
+    return Operation(handler, scopes, of_branch=True)
 
 
 def public(handler: Handler) -> Operation:
@@ -79,7 +87,12 @@ class Resource:
             needs(caller, *operation.scopes)
         text = scope["query_string"].decode("latin-1")
         query = Query(dict(parse_qsl(text, keep_blank_values=True, errors="replace")))
-        call = Call(self._service, scope, receive, caller, scope["state"]["request_id"], query)
+        service = self._service
+        if caller.branch_id is not None:
+            if not operation.of_branch:
+                raise Refusal(ErrorCode.HEAD_OFFICE_ONLY)
+            service = replace(service, env=replace(service.env, store=store_of(service.env.store, caller)))
+        call = Call(service, scope, receive, caller, scope["state"]["request_id"], query)
         reply = await operation.handler(call)
         if not isinstance(reply, Reply):
             await reply(scope, receive, send)

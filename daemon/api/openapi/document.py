@@ -369,7 +369,7 @@ def _errors(operation: Operation, about: OperationDescription) -> Collection[Err
     """Return the error codes that an operation can return."""
     found = {*_ALWAYS, *about.errors}
     if not operation.public:
-        found |= {*_OF_CALLERS}
+        found |= {*_OF_CALLERS} | (set() if operation.of_branch else {ErrorCode.HEAD_OFFICE_ONLY})
     if operation.scopes:
         found |= {ErrorCode.INSUFFICIENT_SCOPE, ErrorCode.SECRET_KEY_REQUIRED}
     if about.query is not None:

@@ -12,6 +12,7 @@ from daemon.api.openapi.describe import answer, described
 from daemon.api.payments.initialize import keeping
 from daemon.api.payments.reviews import branch_names
 from daemon.core import json_values, shape
+from daemon.core.access.callers import Caller
 from daemon.core.errors import FieldError, Refusal, invalid
 from daemon.core.ids import split_reference
 from daemon.core.inputs import CallMeta, HttpAnswer, Keep, ReconcileRequest
@@ -175,7 +176,7 @@ async def get_one(call: Call) -> Reply:
     mode, now = call.caller.mode, call.env.times().lower_bound_us
     return _one(
         await call.env.store.look(
-            lambda reader: _answer(reader, transaction_list.by_id(reader, transaction_id, mode), now)
+            lambda reader: _answer(reader, transaction_list.by_id(reader, transaction_id, mode), now, call.caller)
         )
     )
 
@@ -186,7 +187,9 @@ async def get_by_code(call: Call) -> Reply:
     code, mode = plain_code(call.path("svc_code")), call.caller.mode
     now = call.env.times().lower_bound_us
     return _one(
-        await call.env.store.look(lambda reader: _answer(reader, transaction_list.by_code(reader, code, mode), now))
+        await call.env.store.look(
+            lambda reader: _answer(reader, transaction_list.by_code(reader, code, mode), now, call.caller)
+        )
     )
 
 
@@ -200,19 +203,19 @@ async def get_by_client_reference(call: Call) -> Reply:
 
     def look(reader: Reader) -> tuple[FoundTransactionAnswer | None, int]:
         found, matches = transaction_list.by_client_reference(reader, reference, mode, now=now)
-        return _answer(reader, found, now), matches
+        return _answer(reader, found, now, call.caller), matches
 
     # Not `look`: any number of transactions may have this reference, and all are counted.
     shown, matches = await call.env.store.read(look)
     return _one(shown, matches)
 
 
-def _answer(reader: Reader, found: Found | None, now: int) -> FoundTransactionAnswer | None:
+def _answer(reader: Reader, found: Found | None, now: int, caller: Caller) -> FoundTransactionAnswer | None:
     if found is None:
         return None
     transaction, payment = found
     held = reviews.held_for(reader, transaction.id)
-    methods = checkout.payable(payment_methods.in_use(reader, transaction.mode))
+    methods = checkout.payable(payment_methods.in_use(reader, transaction.mode), caller.branch_id)
     return _shown(transaction, payment, now, held, methods)
 
 

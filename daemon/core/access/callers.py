@@ -37,6 +37,11 @@ KEY_SCOPES: Final = ALL_SCOPES - {Scope.KEYS_MANAGE, Scope.BRANCH}
 """Scopes that a key may be given. Keys themselves are managed only by sessions and on the socket; a branch gets its key
 when it joins."""
 
+BRANCH_KEY_SCOPES: Final = frozenset({
+    Scope.TRANSACTIONS_READ, Scope.TRANSACTIONS_WRITE, Scope.TRANSACTIONS_INITIALIZE, Scope.PAYMENT_METHODS_READ,
+})  # fmt: skip
+"""Those of a key of one branch."""
+
 _IMPLIED: Final = {
     Scope.TRANSACTIONS_WRITE: frozenset({Scope.TRANSACTIONS_INITIALIZE}),
     Scope.PAYMENT_METHODS_MANAGE: frozenset({Scope.PAYMENT_METHODS_READ}),
@@ -82,6 +87,7 @@ class Caller(Struct, frozen=True):
         session: The session of a session token, None for others.
         role: The role of a user of the dashboard, None for others.
         browser: The session of a user of the dashboard, None for others.
+        branch_id: At a hub, the only branch that a user or a key sees; None for all.
     """
 
     kind: CallerKind
@@ -94,6 +100,7 @@ class Caller(Struct, frozen=True):
     session: SessionToken | None = None
     role: Role | None = None
     browser: BrowserSession | None = None
+    branch_id: str | None = None
 
     @property
     def lines_mode(self) -> Mode:
@@ -112,7 +119,7 @@ SESSION: Final = Caller(CallerKind.SESSION, None, ALL_SCOPES, None, False, "sess
 
 def of_user(user: User, session: BrowserSession, mode: Mode | None = None) -> Caller:
     """Return the caller for a user of the dashboard. It has all scopes, because the role decides its permissions."""
-    return replace(of_role(user.name, user.role), mode=mode, browser=session)
+    return replace(of_role(user.name, user.role), mode=mode, browser=session, branch_id=user.branch_id)
 
 
 def of_role(user_name: str, role: Role) -> Caller:
@@ -245,18 +252,27 @@ ALLOWED: Final[Mapping[Operation, frozenset[Role]]] = {
 }
 
 
-def allows(role: Role | None, operation: Operation) -> bool:
-    """Return whether a role may do an operation; no role is a caller that is not a user, and may."""
-    return role is None or role in ALLOWED[operation]
+OF_BRANCH: Final = frozenset({
+    Operation.OWN_ACCOUNT, Operation.CREATE_TRANSACTION, Operation.CANCEL_TRANSACTION, Operation.SEND_CODE, Operation.EXPORT,
+})  # fmt: skip
+"""What users and keys of one branch may do, if their role allows it."""
+
+
+def allows(caller: Caller, operation: Operation) -> bool:
+    """Return whether a caller may do an operation; one without a role is no user, and may, unless it is of one branch."""
+    of_role = caller.role is None or caller.role in ALLOWED[operation]
+    return of_role and (caller.branch_id is None or operation in OF_BRANCH)
 
 
 def require(caller: Caller, operation: Operation) -> None:
-    """Reject an operation that the user's role does not allow.
+    """Reject an operation that the user's role does not allow, or that is not for users and keys of one branch.
 
     Raises:
-        Refusal: ROLE_REQUIRED.
+        Refusal: ROLE_REQUIRED, HEAD_OFFICE_ONLY.
     """
-    if not allows(caller.role, operation):
+    if not allows(caller, operation):
+        if caller.branch_id is not None and operation not in OF_BRANCH:
+            raise Refusal(ErrorCode.HEAD_OFFICE_ONLY)
         allowed = [role for role in Role if role in ALLOWED[operation]]
         raise Refusal(ErrorCode.ROLE_REQUIRED, role=caller.role, allowed_roles=allowed)
 
@@ -310,6 +326,7 @@ class ApiKeyAnswer(Struct, frozen=True):
     revoked_at: NoTime
     last_used_at: Time | None
     last_used_from: Annotated[str | None, sample("102.176.10.7", "the address that used it last, or `socket`")]
+    branch: Annotated[str | None, sample("kumasi", "at a hub: the only branch that it sees")]
 
     @classmethod
     def of(cls, row: ApiKey, now_us: int, last_use: Use | None = None) -> Self:

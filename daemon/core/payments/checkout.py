@@ -85,9 +85,16 @@ class ShownLine(Struct, frozen=True):
     receives: bool = True
 
 
-def payable(methods: Iterable[PaymentMethod]) -> tuple[PaymentMethod, ...]:
-    """Return those of the shop's numbers of one mode that a customer can pay: live ones only when they are on a SIM."""
-    return tuple(row for row in methods if row.is_active and (row.mode is not Mode.LIVE or row.sim_seq))
+def payable(methods: Iterable[PaymentMethod], branch_id: str | None = None) -> tuple[PaymentMethod, ...]:
+    """Return those of the shop's numbers of one mode that a customer can pay: live ones only when they are on a SIM.
+
+    For a caller of one branch of a hub, the numbers of that branch; their SIMs are there.
+    """
+    return tuple(
+        row
+        for row in methods
+        if row.is_active and (row.mode is not Mode.LIVE or row.sim_seq or (branch_id and row.branch_id == branch_id))
+    )
 
 
 class CheckoutFacts(Struct, frozen=True):

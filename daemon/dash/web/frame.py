@@ -161,7 +161,7 @@ class Frame:
         found: dict[str, list[Entry]] = {group: [] for group in GROUPS}
         for page in self._pages:
             roles = page.roles if page.menu_roles is None else page.menu_roles
-            if page.menu and visit.role in roles:
+            if page.menu and visit.role in roles and visit.sees(page):
                 here = _is_below(visit.path, page.path)
                 found[page.menu].append((page.path, visit.words(page.title), here))
         inside = [

@@ -87,12 +87,13 @@ class TabStream:
     async def run(self, visit: Visit, receive: Receive, send: Send) -> None:
         """Send until the visitor leaves, the session ends or the daemon stops.
 
-        If there are too many streams, nothing is sent: the script asks every few seconds instead.
+        If there are too many streams, and to users of one branch, nothing is sent: the script asks every few seconds instead.
         """
         assert visit.who is not None
         session = visit.who.session.id
         mine = sum(one == session for one in self._tabs.values())
-        if len(self._tabs) >= STREAMS_MAX or mine >= SESSION_STREAMS_MAX:
+        of_branch = visit.caller.branch_id is not None  # the stream tells of every branch
+        if of_branch or len(self._tabs) >= STREAMS_MAX or mine >= SESSION_STREAMS_MAX:
             await PageResponse(HTTPStatus.NO_CONTENT, b"", base=HEADERS).send(visit.scope, send)
             return
         wake = asyncio.Event()
@@ -208,7 +209,7 @@ def _told(visit: Visit, news: News) -> bytes:
 
 FRESH_US: Final = 10 * SECOND_US
 """A part is made again after this long without a commit: it has times such as `3 min ago`."""
-_Key = tuple[str, str, str, Mode]
+_Key = tuple[str, str, str, Mode, str | None]
 
 
 class PartCache:
@@ -221,7 +222,7 @@ class PartCache:
 
     async def get(self, visit: Visit, make: Callable[[], Awaitable[LivePart]]) -> LivePart:
         """Return the part for this visitor, made now if it is not kept. Tabs that ask meanwhile wait for it."""
-        key = visit.path, str(visit.role), visit.words.language, visit.mode
+        key = visit.path, str(visit.role), visit.words.language, visit.mode, visit.caller.branch_id
         async with self._making:
             # Before the part is made: a commit meanwhile has the next version.
             current = (visit.env.store.version, visit.now // FRESH_US, tuple(visit.machine.phone_states()))

@@ -204,9 +204,13 @@ class Visit(Struct):
         """The role of the user."""
         return None if self.who is None else self.who.user.role
 
+    def sees(self, page: "Page") -> bool:
+        """Return whether a page is for the user: some are not for users of one branch."""
+        return page.of_branch or self.who is None or self.who.caller.branch_id is None
+
     def may(self, operation: Operation) -> bool:
         """Return whether the user may do an operation: for showing a button, never instead of the check in the flow."""
-        return self.who is not None and allows(self.who.user.role, operation)
+        return self.who is not None and allows(self.who.caller, operation)
 
     def token(self, path: str) -> str:
         """Return a new token for a form that posts to `path`."""
@@ -326,6 +330,7 @@ class Page(Struct, frozen=True):
         bare: It has no menu and does not show the user's name: a screen for customers.
         shared: The part that an open page fetches again is the same for all users of a role in a language, and has no form:
             it is made once for each commit, for all tabs.
+        of_branch: Also for users of one branch; it shows only rows that such a user sees.
     """
 
     path: str
@@ -339,6 +344,7 @@ class Page(Struct, frozen=True):
     public: bool = False
     bare: bool = False
     shared: bool = False
+    of_branch: bool = False
 
 
 class Action(Struct, frozen=True):

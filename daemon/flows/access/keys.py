@@ -5,11 +5,12 @@ from typing import Any
 
 from msgspec import Struct
 
-from daemon.core.access.callers import Caller, KeyKind, Operation, make_key, require
-from daemon.core.errors import Refusal, Unavailable
+from daemon.core.access.callers import BRANCH_KEY_SCOPES, Caller, KeyKind, Operation, make_key, require
+from daemon.core.errors import FieldError, Refusal, Unavailable, invalid
 from daemon.core.inputs import Keep
 from daemon.core.model import ApiKey
 from daemon.env import Env
+from daemon.steps.branch import branch_id_of
 from daemon.store import idempotency, journal
 from daemon.store.access import users
 from daemon.store.engine import Tx
@@ -21,6 +22,7 @@ class NewKey(Struct, frozen=True):
 
     Attributes:
         expires_at: Microseconds; None means never.
+        branch: At a hub, the name of the only branch that it sees; None: all.
     """
 
     name: str
@@ -28,6 +30,7 @@ class NewKey(Struct, frozen=True):
     kind: KeyKind
     scopes: frozenset[Scope]
     expires_at: int | None
+    branch: str | None = None
 
 
 class MadeKey(Struct, frozen=True):
@@ -50,15 +53,19 @@ async def create(env: Env, caller: Caller, new: NewKey, *, keep: Keep[MadeKey] |
     """Create a key.
 
     Raises:
-        Refusal: IDEMPOTENCY_KEY_REUSED.
+        Refusal: IDEMPOTENCY_KEY_REUSED; VALIDATION_ERROR on `scopes`; as `branch_id_of`.
         Unavailable: The answer cannot be stored for a repeated call, or nothing can be written.
     """
     require(caller, Operation.MANAGE_KEYS)
     now = env.clock.now_us()
+    if new.branch is not None and (beyond := new.scopes - BRANCH_KEY_SCOPES):
+        text = f"a key of one branch cannot have {', '.join(sorted(beyond))}"
+        raise invalid([FieldError("scopes", "invalid", text)])
     text, row = _made(env, new, now)
 
     def add(tx: Tx) -> MadeKey:
-        return MadeKey(_add(tx, row, caller, now), text, now)
+        of = {"branch_id": branch_id_of(tx, env, new.branch)}
+        return MadeKey(_add(tx, row | of, caller, now), text, now)
 
     return await env.store.write(lambda tx: idempotency.kept(tx, keep, now, lambda: add(tx), env.vault))
 
@@ -85,7 +92,7 @@ async def rotate(
         expires_at = None if lives_us is None else now + lives_us
         scopes = frozenset(Scope(scope) for scope in json.loads(old.scopes))
         text, row = _made(env, NewKey(old.name, old.mode, KeyKind(old.kind), scopes, expires_at), now)
-        made = _add(tx, row, caller, now)
+        made = _add(tx, row | {"branch_id": old.branch_id}, caller, now)
         if overlap_us:
             users.expire_key(tx, old.id, now + overlap_us)
         else:

@@ -13,6 +13,7 @@ from daemon.core.text import Text
 from daemon.env import Env
 from daemon.runtime.system import Clock
 from daemon.steps import password as steps
+from daemon.steps.branch import branch_id_of
 from daemon.store import journal
 from daemon.store.access import passwords, users
 from daemon.store.access.passwords import USER_NAME_CHARACTERS_MAX
@@ -25,11 +26,11 @@ GIVEN_ROLES: Final = (Role.MANAGER, Role.CASHIER, Role.VIEWER)
 _NAME: Final = re.compile(rf"[a-z0-9][a-z0-9._-]{{0,{USER_NAME_CHARACTERS_MAX - 1}}}", re.ASCII)
 
 
-async def add(env: Env, caller: Caller, name: str, role: Role, password: str | None) -> User:
-    """Add a user and return it.
+async def add(env: Env, caller: Caller, name: str, role: Role, password: str | None, branch: str | None = None) -> User:
+    """Add a user and return it; at a hub, one who sees and does only what is of the named branch.
 
     Raises:
-        Refusal: ROLE_REQUIRED; VALIDATION_ERROR on `name`, `role` or `password`; USER_EXISTS.
+        Refusal: ROLE_REQUIRED; VALIDATION_ERROR on `name`, `role` or `password`; USER_EXISTS; as `branch_id_of`.
     """
     require(caller, Operation.MANAGE_USERS)
     _refuse_owner(role)
@@ -43,9 +44,10 @@ async def add(env: Env, caller: Caller, name: str, role: Role, password: str | N
         if len(users.known(tx)) >= USERS_MAX:
             text = Text("field.users.most", most=USERS_MAX)
             raise invalid([FieldError("name", "too_many", text)])
-        if not users.add(tx, users.new_row(user_id, name, role, kept, now)):
+        if not users.add(tx, users.new_row(user_id, name, role, kept, now, branch_id_of(tx, env, branch))):
             raise Refusal(ErrorCode.USER_EXISTS)
-        _note(tx, "user.added", name, caller, now, role=role)
+        of = {} if branch is None else {"branch": branch}
+        _note(tx, "user.added", name, caller, now, role=role, **of)
         return steps.find(tx, name)
 
     return await env.store.write(job)
@@ -76,7 +78,7 @@ async def set_disabled(env: Env, caller: Caller, name: str, *, disabled: bool) -
     """Disable a user, which ends the user's sessions, or enable the user again; return the user.
 
     Raises:
-        Refusal: ROLE_REQUIRED; USER_NOT_FOUND; VALIDATION_ERROR for the owner.
+        Refusal: ROLE_REQUIRED; USER_NOT_FOUND; VALIDATION_ERROR for the owner; to enable, as `branch_id_of`.
     """
     require(caller, Operation.MANAGE_USERS)
     now = env.clock.now_us()
@@ -84,6 +86,8 @@ async def set_disabled(env: Env, caller: Caller, name: str, *, disabled: bool) -
     def job(tx: Tx) -> User:
         user = steps.find(tx, name)
         _refuse_owner(user.role)
+        if not disabled and user.branch_id is not None:
+            branch_id_of(tx, env, user.branch or "")
         if (user.disabled_at is not None) is not disabled:
             users.set_disabled(tx, user.id, now if disabled else None)
             _note(tx, "user.disabled" if disabled else "user.enabled", name, caller, now)

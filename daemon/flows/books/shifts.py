@@ -76,7 +76,7 @@ def shown(reader: Reader, caller: Caller, number: str) -> Shift:
 
 def sees_all(caller: Caller) -> bool:
     """Return whether a caller sees the shifts of all."""
-    return allows(caller.role, Operation.EXPORT)
+    return allows(caller, Operation.EXPORT)
 
 
 def sheet(reader: Reader, shift: Shift, now: int, mode: Mode = Mode.LIVE) -> Json:

@@ -71,15 +71,16 @@ async def end(env: Env, caller: Caller) -> dict[str, Any]:
 
     def job(tx: Tx) -> dict[str, Any]:
         if env.place.role is not ShopRole.HUB:
-            return {"changed": False, "withdrawn": 0}
+            return {"changed": False, "withdrawn": 0, "ended": []}
         if joined := [one.name for one in branches.every(tx) if one.epoch]:
             why = f"Branches have joined this hub ({', '.join(joined)}), so it stays one."
             raise Refusal(ErrorCode.BRANCH_EXISTS, why)
+        ended = [name for one in branches.every(tx) for name in users.end_of_branch(tx, one.id, now)]
         withdrawn = branches.withdraw_invitations(tx)
         feed.set_role(tx, ShopRole.ALONE)
-        data = {"withdrawn": withdrawn}
+        data = {"withdrawn": withdrawn, "ended": ended}
         journal.add(tx, type="hub.ended", mode=Mode.LIVE, at=now, actor=caller.name, data=data)
-        return {"changed": True, "withdrawn": withdrawn}
+        return {"changed": True, **data}
 
     done = await env.store.write(job)
     if done["changed"]:

@@ -22,6 +22,7 @@ from daemon.core.upkeep.clock_check import Times
 from daemon.env import Env
 from daemon.steps import hand_up
 from daemon.store import journal
+from daemon.store.access import users
 from daemon.store.branches import branches, copies
 from daemon.store.branches.branches import Branch
 from daemon.store.engine import Tx
@@ -226,8 +227,10 @@ def _finish(tx: Tx, env: Env, branch: Branch, request: SyncRequest, times: Times
     _leave(tx, env, branch, times)
     commands = _commands(tx, branch, now)
     done = not commands and not request.facts and branch.status in ("leaving", "left")
-    if done:
+    if done and branch.status != "left":
         branches.set_status(tx, branch.id, "left")
+        ended = ", ".join(users.end_of_branch(tx, branch.id, now)) or "—"
+        _notify(tx, "branch_left", branch, now, why=ended)
     return _kept(tx, branch, SyncAnswer(max(branch.acked_seq, request.upto), commands, left=done))
 
 

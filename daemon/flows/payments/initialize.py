@@ -24,6 +24,8 @@ from daemon.steps.settle import cancel_transaction, own_transaction
 from daemon.steps.suggest import suggest_earlier_payments
 from daemon.store import idempotency as answers
 from daemon.store import journal
+from daemon.store.branches import branches
+from daemon.store.branches.scope import seen_by
 from daemon.store.engine import Tx
 from daemon.store.lines import devices, payment_methods
 from daemon.store.payments import payments, texts, transactions
@@ -73,6 +75,9 @@ async def initialize(
         Unavailable: Nothing could be written, the database is damaged, or the rest of the disk is reserved for payments.
     """
     require(caller, Operation.CREATE_TRANSACTION)
+    if caller.branch_id is not None and request.expected_telco_transaction_id is not None:
+        why = "names a payment in advance, which is not for users and keys of one branch"
+        raise invalid([FieldError("expected_telco_transaction_id", "invalid", why)])
     if request.replaces is not None:
         require(caller, Operation.CANCEL_TRANSACTION)
     times = env.times()
@@ -96,7 +101,7 @@ async def initialize(
         # After the payment, the customer needs no code.
         texted = waiting is None and texts.queue_code(tx, env.texting, env.new_id, transaction, now)
         not_public = None if env.config.http.public_base_url else NOT_PUBLIC
-        methods = payment_methods.in_use(tx, mode)
+        methods = payment_methods.in_use(seen_by(tx, caller), mode)
         warnings = (_not_receiving(tx, caller, methods, phones, now), not_public)
         if waiting is not None:
             decision = matching.match(
@@ -114,7 +119,7 @@ async def initialize(
         else:
             suggest_earlier_payments(tx, env, transaction, now)
         told = tuple(text for text in warnings if text is not None)
-        return Initialized(transaction, texted, told, payable(methods))
+        return Initialized(transaction, texted, told, payable(methods, caller.branch_id))
 
     return await env.store.write(job)
 
@@ -151,6 +156,8 @@ def _add(tx: Tx, env: Env, caller: Caller, request: InitializeRequest, mode: Mod
         "rejected": 0,
     }
     transaction = _with_code(tx, env, transactions.add(tx, row), times.lower_bound_us)
+    if caller.branch_id is not None:
+        branches.own_order(tx, caller.branch_id, transaction.seq)
     env.clock_check.note_created(transaction_id, times)
     transactions.index_names(tx, transaction)
     journal.add(
@@ -233,8 +240,8 @@ def _not_receiving(
     tx: Tx, caller: Caller, methods: Sequence[PaymentMethod], phones: Sequence[ModemHealth], now: int
 ) -> str | None:
     """Return the warning that the payment will not be seen, None if it will."""
-    if caller.mode is Mode.TEST:
-        return None
+    if caller.mode is Mode.TEST or caller.branch_id is not None:
+        return None  # the phones of a branch are not here
     known, sims = devices.known(tx), devices.sims_of_lines(tx)
     lines = receiving.judge(known, sims, methods, phones, now)
     found = receiving.warning(lines, phones, now)

@@ -64,8 +64,8 @@ class Settled(Struct, frozen=True):
 
 def may_settle_by_hand(env: Env, caller: Caller) -> bool:
     """Return whether a caller may settle without a second payment: a manager, and a cashier where the shop says so."""
-    by_setting = env.config.access.cashiers_settle and allows(caller.role, Operation.SETTLE)
-    return by_setting or allows(caller.role, Operation.SETTLE_BY_HAND)
+    by_setting = env.config.access.cashiers_settle and allows(caller, Operation.SETTLE)
+    return by_setting or allows(caller, Operation.SETTLE_BY_HAND)
 
 
 async def settle(

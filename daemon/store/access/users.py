@@ -18,7 +18,9 @@ TOPIC: Final = "browser_sessions"
 """Woken by every commit that ended a browser session or changed a user."""
 
 
-def new_row(user_id: str, name: str, role: Role, password_hash: str, now: int) -> dict[str, Any]:
+def new_row(
+    user_id: str, name: str, role: Role, password_hash: str, now: int, branch_id: str | None = None
+) -> dict[str, Any]:
     """Return the row of a new user without a second factor, for `add`."""
     return {
         "id": user_id,
@@ -30,12 +32,13 @@ def new_row(user_id: str, name: str, role: Role, password_hash: str, now: int) -
         "created_at": now,
         "password_at": now,
         "disabled_at": None,
+        "branch_id": branch_id,
     }
 
 
 def add(tx: Tx, user: dict[str, Any]) -> bool:
     """Store a user, with every column but `seq`; return False if the name is taken."""
-    return tx.changed(f"{insertion('users', User)} ON CONFLICT (name) DO NOTHING", user)
+    return tx.changed(f"{insertion('users', User, 'branch')} ON CONFLICT (name) DO NOTHING", user)
 
 
 def known(reader: Reader) -> list[User]:
@@ -200,12 +203,13 @@ def new_key_row(
         "revoked_at": None,
         "last_used_at": None,
         "last_used_from": None,
+        "branch_id": None,
     }
 
 
 def add_key(tx: Tx, key: dict[str, Any]) -> None:
     """Store a new key; `key` has every column but `seq`."""
-    tx.run(insertion("api_keys", ApiKey), key)
+    tx.run(insertion("api_keys", ApiKey, "branch"), key)
     tx.wake(KEYS_TOPIC)
 
 
@@ -252,3 +256,18 @@ def note_key_uses(tx: Tx, latest: dict[str, Use]) -> None:
             "WHERE id = :id AND (last_used_at IS NULL OR last_used_at < :at)",
             {"id": key_id, "at": use.at, "origin": use.origin},
         )
+
+
+def end_of_branch(tx: Tx, branch_id: str, now: int) -> list[str]:
+    """Disable the users and revoke the keys of a branch; return the names of those that were not ended before."""
+    of = {"id": branch_id, "now": now}
+    ended = tx.all(
+        "UPDATE users SET disabled_at = :now WHERE branch_id = :id AND disabled_at IS NULL RETURNING id, name", of
+    )
+    for user_id, _name in ended:
+        end_all(tx, user_id)
+    keys = tx.column(
+        "UPDATE api_keys SET revoked_at = :now WHERE branch_id = :id AND revoked_at IS NULL RETURNING name", of
+    )
+    tx.wake(KEYS_TOPIC)
+    return sorted([*(name for _id, name in ended), *keys])

@@ -112,9 +112,18 @@ def forget_key(tx: Tx, branch_id: str) -> None:
     tx.run("UPDATE branches SET key_id = NULL WHERE id = :id", {"id": branch_id})
 
 
+def own_order(tx: Tx, branch_id: str, transaction_seq: int) -> None:
+    """Record that a user or a key of a branch made an order of this hub."""
+    tx.run(
+        "INSERT INTO branch_orders (branch_id, transaction_seq) VALUES (:id, :seq)",
+        {"id": branch_id, "seq": transaction_seq},
+    )
+
+
 def withdraw_invitations(tx: Tx) -> int:
     """Remove the branches, none of which has ever joined, with what was asked of them; return their number."""
     tx.run("DELETE FROM branch_commands")
+    tx.run("DELETE FROM branch_orders")
     return len(tx.all("DELETE FROM branches WHERE epoch = 0 RETURNING id"))
 
 

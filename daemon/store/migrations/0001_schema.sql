@@ -32,7 +32,8 @@ CREATE TABLE api_keys (
     expires_at   INTEGER,
     revoked_at   INTEGER,
     last_used_at INTEGER,
-    last_used_from TEXT  -- masked, kept
+    last_used_from TEXT,  -- masked, kept
+    branch_id    TEXT  -- public; at a hub: it sees and does only what is of this branch; NULL: of all
 ) STRICT;
 
 -- The people who may use the shop; one of them is the owner.
@@ -46,7 +47,8 @@ CREATE TABLE users (
     totp_step     INTEGER,                 -- the time step of the last code that was used; no code is taken twice
     created_at    INTEGER NOT NULL,
     password_at   INTEGER NOT NULL,        -- when the password was set
-    disabled_at   INTEGER
+    disabled_at   INTEGER,
+    branch_id     TEXT                     -- public; as in api_keys
 ) STRICT;
 CREATE UNIQUE INDEX users_one_owner ON users (role) WHERE role = 'owner';
 
@@ -1169,6 +1171,13 @@ CREATE TABLE branches (
     clock_off_us  INTEGER,                 -- its clock minus ours, when it was last heard
     created_at    INTEGER NOT NULL
 ) STRICT;
+
+-- Orders of the hub that a user or an API key of one branch made.
+CREATE TABLE branch_orders (
+    branch_id       TEXT NOT NULL REFERENCES branches (id),  -- public
+    transaction_seq INTEGER NOT NULL,
+    PRIMARY KEY (branch_id, transaction_seq)
+) STRICT, WITHOUT ROWID;
 
 -- How far the copies of a branch had come, once an hour while it sends: this says which rows came since a time.
 CREATE TABLE branch_marks (

@@ -156,7 +156,7 @@ def _ways(reader: Reader, text: str | None) -> Iterator[Conditions]:
         escaped = word.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
         tests = [f"p.{name} LIKE :text{place} ESCAPE '\\'" for name in search_index.OF_PAYMENT]
         within.by(f"({' OR '.join(tests)})", **{f"text{place}": f"%{escaped}%"})
-    match = search_index.match(words, None)
+    match = None if reader.is_postgresql else search_index.match(words, None)
     if match is not None:
         within.params["match"] = match
         last = search_index.indexed(reader).payment_seq

@@ -61,9 +61,14 @@ _TRIGGER: Final = re.compile(
     re.DOTALL,
 )
 _TOKEN: Final = re.compile(
-    r"'(?:[^']|'')*'|--[^\n]*|::|:(?P<name>[a-z_]\w*)|(?P<mark>\?)|(?P<percent>%)|\b(?:LIKE|json_each|json_group_array)\b"
+    r"'(?:[^']|'')*'|--[^\n]*|::|:(?P<name>[a-z_]\w*)|(?P<mark>\?)|(?P<percent>%)|\b(?:LIKE|json_each|json_group_array)\b|\bmain\."
 )
-_WORDS: Final = {"LIKE": "ILIKE", "json_each": "jsonb_array_elements", "json_group_array": "jsonb_agg"}
+_WORDS: Final = {
+    "LIKE": "ILIKE",
+    "json_each": "jsonb_array_elements",
+    "json_group_array": "jsonb_agg",
+    "main.": "public.",
+}
 _RENAME: Final = re.compile(r"ALTER TABLE (\w+) RENAME TO (\w+)")
 _DROP_TRIGGER: Final = re.compile(r"DROP TRIGGER (?:IF EXISTS )?(\w+)")
 RECORD: Final = (

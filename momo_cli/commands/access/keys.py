@@ -22,7 +22,10 @@ _STATES: Final = {
     "revoked": Cell("✗ revoked", "red"),
 }
 _ALL_SCOPES: Final = {str(scope) for scope in Scope} - {Scope.KEYS_MANAGE, Scope.BRANCH}
-_FIELDS: Final = ("id name hint mode kind state scopes created_at expires_at last_used_at revoked_at", "last_used_from")
+_FIELDS: Final = (
+    "id name hint mode kind state scopes created_at expires_at last_used_at revoked_at",
+    "last_used_from branch",
+)
 _LIST_VIEW: Final = view_of(
     *_FIELDS,
     Head("KEY", lambda row, _: clean(row.get("hint"))),
@@ -37,6 +40,7 @@ _DAY_S: Final = 86_400
 _HOUR_S: Final = 3600
 
 _KEY = argument("ID", "The key: its id or name.")
+_OF_BRANCH = option("BRANCH", "At a hub: only for this branch.")
 _KEY_FILE = option("FILE", "Write the key to this file, not to the output.")
 
 
@@ -50,8 +54,10 @@ def create(
     publishable: bool = flag("For a web page: it may only create transactions."),
     expires: str | None = option("DAYS", "Days until it ends by itself, such as 90d."),
     key_file: str | None = _KEY_FILE,
+    branch: str | None = _OF_BRANCH,
 ) -> Answer:
-    """The key is shown only now. Without --scope it has all permissions that a key can have. With --key-file the key goes
+    """The key is shown only now. Without --scope it has all permissions that a key can have. A key with --branch sees and
+    does nothing of other branches or of head office; orders that it creates are seen by its branch. With --key-file the key goes
     into that file (which must not exist yet; mode 0600) and is null in the output. The origin of a web page with a
     publishable key must stand in `momo config set http.cors_origins`.
 
@@ -65,6 +71,7 @@ def create(
         "mode": "test" if test else None,
         "kind": "publishable" if publishable else None,
         "expires_in_days": None if expires is None else _days(expires),
+        "branch": branch,
     }
     with secret_file(key_file, "--key-file") as keep:
         reply = client.call("POST", Path.KEYS, body=only_given(given))
@@ -207,6 +214,7 @@ def _lines(row: Row, terminal: Terminal) -> list[str]:
         ("name", clean(row.get("name"))),
         ("state", terminal.style(cell.text, cell.style)),
         ("may", _may(row)),
+        *([("branch", clean(row["branch"]))] if row.get("branch") else []),
         ("made", ago(row.get("created_at"), terminal)),
         ("ends", clock(row.get("expires_at"), terminal) or "never"),
         ("last used", used),
@@ -215,11 +223,11 @@ def _lines(row: Row, terminal: Terminal) -> list[str]:
     return fact_lines(facts, 10)
 
 
-_USER_FIELDS: Final = "name role second_factor disabled_at created_at password_at sessions seen_at"
+_USER_FIELDS: Final = "name role branch second_factor disabled_at created_at password_at sessions seen_at"
 _USERS_VIEW: Final = view_of(
     _USER_FIELDS,
     Head("NAME", lambda row, _: clean(row.get("name"))),
-    Head("ROLE", lambda row, _: clean(row.get("role"))),
+    Head("ROLE", lambda row, _: clean(" of ".join(filter(None, (row.get("role"), row.get("branch")))))),
     Head("STATE", lambda row, _: _user_state(row)),
     Head("SECOND FACTOR", lambda row, _: "on" if row.get("second_factor") else "off"),
     Head("BROWSERS", lambda row, _: str(row.get("sessions"))),
@@ -250,9 +258,10 @@ def add(
     name: str = _NAME,
     role: str = _ROLE_NAME,
     password_file: str | None = NEW_PASSWORD_FILE,
+    branch: str | None = _OF_BRANCH,
 ) -> Answer:
     """A manager may do everything but keys, secrets and users. A cashier serves customers and sees no whole phone numbers.
-    A viewer only reads.
+    A viewer only reads. A user with --branch sees and does nothing of other branches or of head office.
 
     Examples:
         momo users add ama cashier
@@ -261,7 +270,7 @@ def add(
     if role not in _ROLES:
         raise usage(f"the role must be one of {', '.join(_ROLES)}")
     password = new_password(terminal, password_file, f"Choose a password for {clean(name)}")
-    body = {"name": name, "role": role, "password": password}
+    body = only_given({"name": name, "role": role, "password": password, "branch": branch})
     reply = client.call("POST", Path.LOCAL_USERS, body=body)
     said = f"{terminal.tick} {clean(name)} may log in as {role}."
     return Answer(*reply.parts, lines=[said], next=["momo open"])

@@ -110,9 +110,9 @@ def init(
     return Answer(*reply.parts, lines=lines, next=["momo hub invite --help", *undo])
 
 
-@command("hub end", view=view_of("changed withdrawn"))
+@command("hub end", view=view_of("changed withdrawn ended"))
 def end(client: Client, terminal: Terminal) -> Answer:
-    """Open invitations are withdrawn. A hub that a branch has joined stays one, also if the branch has left (exit 5): it
+    """Open invitations are withdrawn; the users and keys of those branches end, and are named. A hub that a branch has joined stays one, also if the branch has left (exit 5): it
     has the branch's rows. An ordinary shop does not change (exit 0).
 
     Examples:
@@ -127,6 +127,7 @@ def end(client: Client, terminal: Terminal) -> Answer:
     said = "This shop is an ordinary one again." if reply.data["changed"] else "This shop is no hub."
     withdrawn = reply.data["withdrawn"]
     notes = [f"{counted(withdrawn, 'invitation')} withdrawn."] if withdrawn else []
+    notes += [f"Ended with them: {clean(', '.join(reply.data['ended']))}."] if reply.data["ended"] else []
     return Answer(*reply.parts, lines=[f"{terminal.tick} {said}"], notes=notes)
 
 

@@ -28,6 +28,17 @@ def test_the_flags_become_the_body(api: FakeApi, momo: Momo) -> None:
     }
 
 
+def test_a_key_and_a_user_of_one_branch_name_it(api: FakeApi, momo: Momo, tmp_path: Path) -> None:
+    api.on("POST", wire.Path.KEYS, MADE)
+    api.on("POST", wire.Path.LOCAL_USERS, ok(samples.USER))
+    (tmp_path / "pw").write_text("long enough")
+    assert momo("keys", "create", "--name", "till", "--branch", "kumasi").code == 0
+    assert (
+        momo("users", "add", "efua", "viewer", "--branch", "kumasi", "--password-file", str(tmp_path / "pw")).code == 0
+    )
+    assert [asked.body["branch"] for asked in api.asked] == ["kumasi", "kumasi"]
+
+
 def test_a_key_that_ends_within_a_day_is_not_made(momo: Momo) -> None:
     ran = momo("keys", "create", "--name", "x", "--expires", "36h")
     assert ran.code == 2

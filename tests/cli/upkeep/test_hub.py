@@ -43,10 +43,10 @@ def test_a_hub_is_not_asked_about_again(api: FakeApi, momo: Momo) -> None:
 
 
 def test_the_end_of_a_hub_names_what_was_withdrawn(api: FakeApi, momo: Momo) -> None:
-    api.on("DELETE", HUB, ok({"changed": True, "withdrawn": 2}))
+    api.on("DELETE", HUB, ok({"changed": True, "withdrawn": 2, "ended": ["efua", "web shop"]}))
     ran = momo("hub", "end", "-o", "table")
     assert (ran.code, ran.out) == (0, "✓ This shop is an ordinary one again.\n")
-    assert ran.err == "2 invitations withdrawn.\n"
+    assert ran.err == "2 invitations withdrawn.\nEnded with them: efua, web shop.\n"
 
 
 def test_a_hub_with_branches_is_refused_its_end_and_told_where_they_are(api: FakeApi, momo: Momo) -> None:

@@ -7,6 +7,7 @@ from daemon.core.errors import Refusal
 from daemon.core.limits import DAY_US, HOUR_US
 from daemon.core.model import ApiKey
 from daemon.dash.parts.confirming import confirm
+from daemon.dash.parts.listing import branch_names
 from daemon.dash.web.visit import Goto, Outcome, Shown, Visit
 from daemon.flows.access import keys as flow
 from daemon.store.access import users
@@ -29,6 +30,7 @@ async def show_list(visit: Visit) -> Shown:
             "scopes": sorted(KEY_SCOPES),
             "lives": LIVES_DAYS,
             "form": visit.form,
+            "branches": await branch_names(visit),
         },
     )
 
@@ -38,7 +40,9 @@ async def create(visit: Visit) -> Outcome:
     await confirm(visit)
     new = _read(visit)
     # The form itself is done once, so the answer with the key need not be kept, sealed, for a repetition.
-    return _once(visit, await flow.create(visit.env, visit.caller, new))
+    with visit.shows(ErrorCode.VALIDATION_ERROR, ErrorCode.BRANCH_NOT_FOUND, ErrorCode.NOT_A_HUB, field="branch"):
+        made = await flow.create(visit.env, visit.caller, new)
+    return _once(visit, made)
 
 
 async def show_one(visit: Visit) -> Shown:
@@ -82,7 +86,8 @@ def _read(visit: Visit) -> flow.NewKey:
         visit.fail("days", "key_choose")
     visit.check()
     kind = KeyKind.PUBLISHABLE if publishable else KeyKind.SECRET
-    return flow.NewKey(name, Mode(mode), kind, scopes, visit.now + int(days) * DAY_US if days else None)
+    ends, branch = visit.now + int(days) * DAY_US if days else None, form.get("branch") or None
+    return flow.NewKey(name, Mode(mode), kind, scopes, ends, branch)
 
 
 def _shape(visit: Visit, row: ApiKey) -> tuple[ApiKey, ApiKeyAnswer, Use | None]:

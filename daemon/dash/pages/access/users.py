@@ -6,6 +6,7 @@ from daemon.core.access.sessions import is_over
 from daemon.core.errors import Refusal
 from daemon.core.model import BrowserSession, User
 from daemon.dash.parts.confirming import confirm
+from daemon.dash.parts.listing import branch_names
 from daemon.dash.web.visit import FormWrong, Goto, Outcome, Shown, Visit
 from daemon.flows.access import users as flow
 from daemon.store.access import users
@@ -26,7 +27,8 @@ async def show_list(visit: Visit) -> Shown:
         return [(user, _open_now(visit, reader, user)) for user in users.known(reader)]
 
     found = await visit.env.store.read(read)
-    return Shown("access/users.html", {"users": found, "given": flow.GIVEN_ROLES})
+    values = {"users": found, "given": flow.GIVEN_ROLES, "branches": await branch_names(visit)}
+    return Shown("access/users.html", values)
 
 
 async def add(visit: Visit) -> Outcome:
@@ -36,9 +38,9 @@ async def add(visit: Visit) -> Outcome:
     given = visit.form.get("password", "")
     password = given or _new_password(visit)
     try:
-        with visit.shows(ErrorCode.VALIDATION_ERROR):
-            role = _role(visit.form.get("role", ""))
-            await flow.add(visit.env, visit.caller, name, role, password)
+        with visit.shows(ErrorCode.VALIDATION_ERROR, ErrorCode.BRANCH_NOT_FOUND, ErrorCode.NOT_A_HUB, field="branch"):
+            role, branch = _role(visit.form.get("role", "")), visit.form.get("branch") or None
+            await flow.add(visit.env, visit.caller, name, role, password, branch)
     except Refusal as refusal:
         if refusal.code is not ErrorCode.USER_EXISTS:
             raise
