@@ -31,7 +31,7 @@ $(BIN)/python:
 	@$(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); exit 1; }  # half an environment would look like a whole one
 
 $(RUNTIME): requirements/runtime.txt pyproject.toml | $(BIN)/python
-	@echo "installing the packages that momo needs (about 55 packages, 100 MB on disk)"
+	@echo "installing the packages that momo needs (about 55 packages, 85 MB on disk)"
 	@$(INSTALL) -r requirements/runtime.txt
 	@PYTHONWARNINGS=ignore $(PIP) install --no-deps --no-build-isolation --editable .  # setuptools warns of folders here
 	@touch $@
