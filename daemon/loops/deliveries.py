@@ -304,13 +304,9 @@ class DeliverLoop:
                 again[one.leased.endpoint.id] += 1
                 continue
             self._log.info(
-                "deliver.attempted",
-                delivery=one.leased.delivery.id,
-                status=decision.status.value,
-                code=one.outcome.status_code,
-                error=one.outcome.error_code,
-                ms=round(one.outcome.duration_us / 1000),
-            )
+                "deliver.attempted", delivery=one.leased.delivery.id, status=decision.status.value,
+                code=one.outcome.status_code, error=one.outcome.error_code, ms=round(one.outcome.duration_us / 1000),
+            )  # fmt: skip
         for endpoint_id, count in again.items():
             self._log.info("deliver.sent_again", endpoint=endpoint_id, delivered=count)
 

@@ -55,15 +55,10 @@ async def identify(env: Env, phone: PhoneIdentity) -> Source:
         sim_key = known or phone.iccid or (f"imsi:{phone.imsi}" if phone.imsi else place)
         _record(tx, phone, device_id, now)
         sim, before = devices.record_sim(
-            tx,
-            sim_key=sim_key,
-            iccid=phone.iccid,
-            imsi=phone.imsi,
-            network=network_of_imsi(phone.imsi or "") or phone.network,
-            device_id=device_id,
-            slot_index=slot_index,
+            tx, sim_key=sim_key, iccid=phone.iccid, imsi=phone.imsi,
+            network=network_of_imsi(phone.imsi or "") or phone.network, device_id=device_id, slot_index=slot_index,
             now=now,
-        )
+        )  # fmt: skip
         if phone.smsc is not None:
             balances.learn_smsc(tx, sim_key, phone.smsc, SmscSource.SIM, None, now)
         if phone.imei is not None:
@@ -80,15 +75,10 @@ async def identify(env: Env, phone: PhoneIdentity) -> Source:
 
 def _record(tx: Tx, phone: PhoneIdentity, device_id: str, now: int) -> None:
     devices.record_device(
-        tx,
-        device_id=device_id,
-        imei=phone.imei,
-        name=devices.generated_name(phone.manufacturer, phone.model, device_id),
-        manufacturer=phone.manufacturer,
-        model=phone.model,
-        port=phone.port,
-        now=now,
-    )
+        tx, device_id=device_id, imei=phone.imei,
+        name=devices.generated_name(phone.manufacturer, phone.model, device_id), manufacturer=phone.manufacturer,
+        model=phone.model, port=phone.port, now=now,
+    )  # fmt: skip
 
 
 def _device_id(tx: Tx, phone: PhoneIdentity, sim_key: str | None) -> str:
@@ -166,13 +156,9 @@ async def name_modem(env: Env, caller: Caller, device_id: str, name: str) -> Non
             raise invalid([FieldError("name", "taken", Text("field.phone.name"))])
         devices.rename(tx, device_id, name)
         journal.add(
-            tx,
-            type="modem.named",
-            mode=Mode.LIVE,
-            at=now,
-            actor=caller.name,
+            tx, type="modem.named", mode=Mode.LIVE, at=now, actor=caller.name,
             data={"device_id": device_id, "from": device.name, "to": name},
-        )
+        )  # fmt: skip
 
     await env.store.write(job)
 
@@ -199,15 +185,10 @@ async def queue_test_sms(env: Env, caller: Caller, device_id: str, number: str) 
             raise Refusal(ErrorCode.SIM_NOT_FOUND, "There is no readable SIM in that phone.")
         owner = shop.get(tx)
         queued = texts.queue_test(
-            tx,
-            env.texting,
-            text_id,
-            sim_seq=here[0].seq,
-            number=number,
+            tx, env.texting, text_id, sim_seq=here[0].seq, number=number,
             body=Text("sms.test.body", shop="momo" if owner is None else owner.name).render(env.texting.words),
-            actor=caller.name,
-            now=now,
-        )
+            actor=caller.name, now=now,
+        )  # fmt: skip
         if not queued:
             wait_s = HOUR_US // SECOND_US
             raise Refusal(
@@ -410,14 +391,9 @@ async def acknowledge_unaccounted(
             balances.acknowledge_gap(tx, entry, notes=notes, by=caller.name, now=now)
             data = {"gap_minor": entry.gap_minor, "currency": currency}
             journal.add(
-                tx,
-                type="balance.gap_known",
-                mode=Mode.LIVE,
-                at=now,
-                actor=caller.name,
-                message_id=entry.key,
+                tx, type="balance.gap_known", mode=Mode.LIVE, at=now, actor=caller.name, message_id=entry.key,
                 data={**data, "notes": notes} if notes else data,
-            )
+            )  # fmt: skip
         return gaps, currency
 
     return await env.store.write(job)

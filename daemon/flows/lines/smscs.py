@@ -99,14 +99,9 @@ async def trust_message(env: Env, caller: Caller, device_id: str, slot_index: in
         if review is not None:
             reviews.close(tx, review.id, "approved", by=caller.name, now=times.wall_us)
         journal.add(
-            tx,
-            type="message.trusted",
-            mode=row.mode,
-            at=times.wall_us,
-            actor=caller.name,
-            message_id=message_id,
+            tx, type="message.trusted", mode=row.mode, at=times.wall_us, actor=caller.name, message_id=message_id,
             data={"smsc": row.smsc, "settled": settled},
-        )
+        )  # fmt: skip
         return settled
 
     return await env.store.write(job)

@@ -71,14 +71,9 @@ async def attempt(
     times = env.times()
     delivery = leased.delivery
     sent = AttemptMetadata(
-        webhook_id=delivery.webhook_id,
-        event=delivery.event,
-        delivery_id=delivery.id,
-        attempt=leased.number,
-        sequence=delivery.seq,
-        replay=delivery.run > 1 or delivery.bulk,
-        test=delivery.test,
-    )
+        webhook_id=delivery.webhook_id, event=delivery.event, delivery_id=delivery.id, attempt=leased.number,
+        sequence=delivery.seq, replay=delivery.run > 1 or delivery.bulk, test=delivery.test,
+    )  # fmt: skip
     sealed, body = leased.sealed_secrets, leased.body
     unsealed = unsealing(env, {} if opened is None else opened)
     try:

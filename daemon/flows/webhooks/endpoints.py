@@ -160,14 +160,9 @@ async def update(env: Env, caller: Caller, endpoint_id: str, changes: EndpointCh
             store_deliveries.mark_backlog(tx, endpoint_id)
         after = endpoints.change(tx, endpoint_id, {**columns, "updated_at": now})
         journal.add(
-            tx,
-            type=_event(before, after),
-            mode=after.mode,
-            at=now,
-            actor=caller.name,
-            endpoint_id=endpoint_id,
+            tx, type=_event(before, after), mode=after.mode, at=now, actor=caller.name, endpoint_id=endpoint_id,
             data={"changed": [*given]},
-        )
+        )  # fmt: skip
         if not given.keys().isdisjoint(("url", "catch_all", "events")):
             warnings += routing.endpoint_warnings(after, endpoints.in_use(tx, after.mode))
         return Changed(after, queued, warnings)
@@ -227,14 +222,9 @@ async def delete(env: Env, caller: Caller, endpoint_id: str) -> int:
         # Running attempts are due longest, so they are in this first piece; their end gives no second event.
         _give_up(tx, env, endpoint_id, now)
         journal.add(
-            tx,
-            type="endpoint.deleted",
-            mode=endpoint.mode,
-            at=now,
-            actor=caller.name,
-            endpoint_id=endpoint_id,
+            tx, type="endpoint.deleted", mode=endpoint.mode, at=now, actor=caller.name, endpoint_id=endpoint_id,
             data={"undelivered": undelivered},
-        )
+        )  # fmt: skip
         return undelivered
 
     undelivered = await env.store.write(job)
@@ -410,10 +400,6 @@ def _note(tx: Tx, kind: str, caller: Caller, owner: str, now: int) -> None:
         if endpoint is None:
             raise Refusal(ErrorCode.ENDPOINT_NOT_FOUND)
     journal.add(
-        tx,
-        type=kind,
-        mode=Mode.LIVE if endpoint is None else endpoint.mode,
-        at=now,
-        actor=caller.name,
+        tx, type=kind, mode=Mode.LIVE if endpoint is None else endpoint.mode, at=now, actor=caller.name,
         endpoint_id=None if endpoint is None else endpoint.id,
-    )
+    )  # fmt: skip

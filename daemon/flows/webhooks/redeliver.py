@@ -171,28 +171,18 @@ async def sign_again(env: Env, caller: Caller, delivery_id: str) -> Signed:
             raise Refusal(ErrorCode.DELIVERY_NOT_FOUND)
         delivery, endpoint = found
         journal.add(
-            tx,
-            type="delivery.signed",
-            mode=endpoint.mode,
-            at=now,
-            actor=caller.name,
-            transaction_id=delivery.transaction_id,
-            endpoint_id=endpoint.id,
+            tx, type="delivery.signed", mode=endpoint.mode, at=now, actor=caller.name,
+            transaction_id=delivery.transaction_id, endpoint_id=endpoint.id,
             data={"delivery_id": delivery.id, "event": delivery.event},
-        )
+        )  # fmt: skip
         body = deliveries.bodies(tx, [delivery.seq])[delivery.seq]
         return (found, body, store_endpoints.valid_secrets(tx, store_endpoints.secret_owner(endpoint), now))
 
     (delivery, endpoint), body, sealed = await env.store.write(job)
     sent = AttemptMetadata(
-        webhook_id=delivery.webhook_id,
-        event=delivery.event,
-        delivery_id=delivery.id,
-        attempt=max(delivery.attempt_count, 1),
-        sequence=delivery.seq,
-        replay=True,
-        test=delivery.test,
-    )
+        webhook_id=delivery.webhook_id, event=delivery.event, delivery_id=delivery.id,
+        attempt=max(delivery.attempt_count, 1), sequence=delivery.seq, replay=True, test=delivery.test,
+    )  # fmt: skip
     return Signed(endpoint.url, head_to_show(env, endpoint, sealed, sent, body), body.decode())
 
 
@@ -218,15 +208,10 @@ async def dismiss(env: Env, caller: Caller, letter_id: str, notes: str, keep: Ke
         if letter.dismissed_at is None:
             dead_letters.dismiss(tx, letter.id, actor=caller.name, notes=notes, now=now)
             journal.add(
-                tx,
-                type="dead_letter.dismissed",
-                mode=endpoint.mode,
-                at=now,
-                actor=caller.name,
-                transaction_id=delivery.transaction_id,
-                endpoint_id=endpoint.id,
+                tx, type="dead_letter.dismissed", mode=endpoint.mode, at=now, actor=caller.name,
+                transaction_id=delivery.transaction_id, endpoint_id=endpoint.id,
                 data={"dead_letter_id": letter.id, "delivery_id": delivery.id},
-            )
+            )  # fmt: skip
             found = dead_letters.one(tx, letter_id)
             assert found is not None
         return found

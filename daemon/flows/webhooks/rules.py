@@ -167,14 +167,9 @@ def _warnings(tx: Tx, endpoint: Endpoint) -> list[str]:
 
 def _journal(tx: Tx, caller: Caller, endpoint: Endpoint, rule: Rule, kind: str, now: int) -> None:
     journal.add(
-        tx,
-        type=kind,
-        mode=endpoint.mode,
-        at=now,
-        actor=caller.name,
-        endpoint_id=endpoint.id,
+        tx, type=kind, mode=endpoint.mode, at=now, actor=caller.name, endpoint_id=endpoint.id,
         data={"rule_id": rule.id, "version": rule.seq},
-    )
+    )  # fmt: skip
 
 
 def explanation(reader: Reader, transaction_id: str, mode: Mode | None) -> RoutingAnswer | None:

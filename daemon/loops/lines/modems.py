@@ -95,28 +95,17 @@ class PhoneState(Struct):
     def condition(self) -> ModemHealth:
         """The state as an immutable value for display."""
         base = ModemHealth(
-            self.port,
-            self.state,
-            self.detail,
-            self.next_step,
-            self.device_id,
-            self.last_sms_at_us,
+            self.port, self.state, self.detail, self.next_step, self.device_id, self.last_sms_at_us,
             simulated=self.simulated,
-        )
+        )  # fmt: skip
         health = self.health
         if health is None:
             return base
         return replace(
-            base,
-            health_at=self.health_at_us,
-            signal=health.signal,
-            registration=health.registration.value,
-            receives=health.registration.receives,
-            network=health.operator,
-            used=health.used,
-            total=health.total,
+            base, health_at=self.health_at_us, signal=health.signal, registration=health.registration.value,
+            receives=health.registration.receives, network=health.operator, used=health.used, total=health.total,
             storages=health.storages,
-        )
+        )  # fmt: skip
 
 
 class PortLoop:
@@ -286,14 +275,10 @@ class PortLoop:
     def _session_settings(self, *, restart: bool) -> session_events.SessionSettings:
         settings = self._env.config.modems
         return session_events.SessionSettings(
-            poll_s=settings.poll_s,
-            sweep_s=settings.sweep_s,
-            heartbeat_s=settings.heartbeat_s,
-            command_timeout_s=settings.command_timeout_s,
-            delete=settings.delete,
-            role=role_of(self._path),
+            poll_s=settings.poll_s, sweep_s=settings.sweep_s, heartbeat_s=settings.heartbeat_s,
+            command_timeout_s=settings.command_timeout_s, delete=settings.delete, role=role_of(self._path),
             restart=restart,
-        )
+        )  # fmt: skip
 
     async def _report_hung(self, why: object) -> None:
         """Record in the journal that the phone hangs, once until it answers again."""
@@ -543,15 +528,9 @@ class PortLoop:
             self.state.device_id = self._source.device_id
             return
         phone = PhoneIdentity(
-            port=self._path,
-            imei=identity.imei,
-            iccid=identity.iccid,
-            imsi=identity.imsi,
-            smsc=identity.smsc,
-            manufacturer=identity.manufacturer,
-            model=identity.model,
-            slot_index=identity.slot,
-        )
+            port=self._path, imei=identity.imei, iccid=identity.iccid, imsi=identity.imsi, smsc=identity.smsc,
+            manufacturer=identity.manufacturer, model=identity.model, slot_index=identity.slot,
+        )  # fmt: skip
         self._source = await store_identity(self._env, self._log, phone)
         self.state.device_id = self._present = self._source.device_id
         self._texting.wake()

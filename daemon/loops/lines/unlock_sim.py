@@ -88,13 +88,9 @@ class SimUnlocker:
         sim = self._sim
         if sim is None:
             phone = PhoneIdentity(
-                port=self._port,
-                imei=wanted.imei,
-                iccid=wanted.iccid,
-                imsi=None,
-                manufacturer=wanted.manufacturer,
+                port=self._port, imei=wanted.imei, iccid=wanted.iccid, imsi=None, manufacturer=wanted.manufacturer,
                 model=wanted.model,
-            )
+            )  # fmt: skip
             sim = await modems.record_locked(self._env, phone, wanted.state)
             if self._wanted is not wanted:
                 return  # the SIM was unlocked or changed meanwhile

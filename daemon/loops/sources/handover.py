@@ -87,17 +87,10 @@ class Handover:
         state = self.state
         base = state.health or ModemHealth(self._port, state.state)
         return replace(
-            base,
-            port=self._port,
-            state=state.state,
-            detail=state.detail,
-            next_step=state.next_step,
-            device_id=state.device_id,
-            last_sms_at=state.last_sms_at_us,
-            source=self._settings.name,
-            kind=self._settings.kind,
-            level=self._settings.level,
-        )
+            base, port=self._port, state=state.state, detail=state.detail, next_step=state.next_step,
+            device_id=state.device_id, last_sms_at=state.last_sms_at_us, source=self._settings.name,
+            kind=self._settings.kind, level=self._settings.level,
+        )  # fmt: skip
 
     def say(self, state: str, detail: Text | str = "", next_step: Text | str = "") -> None:
         """Set the state, such as `ready`, `unreachable` or `gone` (`core.lines.modem_health`)."""

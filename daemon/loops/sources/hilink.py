@@ -231,17 +231,12 @@ class HiLinkSource:
         local = next((one for one in health.used if one[0] == "local"), None)
         self._counted = None if local is None else local[1]
         self._handover.state.health = ModemHealth(
-            self._settings.url,
-            "ready",
-            health_at=clock.now_us(),
+            self._settings.url, "ready", health_at=clock.now_us(),
             signal=(None if health.signal_dbm is None else max(0, min(31, (health.signal_dbm + 113) // 2))),
-            registration=None if health.in_service is None else registration,
-            receives=health.in_service is not False,
-            network=health.network,
-            used=None if local is None else local[1],
-            total=None if local is None else local[2],
-            storages=tuple(sorted(health.used)),
-        )
+            registration=None if health.in_service is None else registration, receives=health.in_service is not False,
+            network=health.network, used=None if local is None else local[1],
+            total=None if local is None else local[2], storages=tuple(sorted(health.used)),
+        )  # fmt: skip
         if health.sim == "ready" and self._aside:
             self._handover.say(SET_ASIDE, Text("fault.modem.set_aside"), REPORT)
         elif health.sim == "ready":

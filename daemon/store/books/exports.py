@@ -50,13 +50,9 @@ class DeliveryRow(Struct, frozen=True):
 def transactions(reader: Reader, part: TablePage) -> list[Found]:
     """Return transactions in order of creation, each with the payment that verified it."""
     return _rows(
-        reader,
-        part,
-        "SELECT t.*, p.* FROM transactions t LEFT JOIN payments p ON p.seq = t.payment_seq",
-        "created_at",
-        t=Transaction,
-        p=Payment,
-    )
+        reader, part, "SELECT t.*, p.* FROM transactions t LEFT JOIN payments p ON p.seq = t.payment_seq",
+        "created_at", t=Transaction, p=Payment,
+    )  # fmt: skip
 
 
 def payments(reader: Reader, part: TablePage) -> list[tuple[Payment, str | None, Transaction | None]]:

@@ -108,15 +108,9 @@ def listed(reader: Reader, wanted: PaymentFilter, *, limit: int) -> tuple[list[L
     for conditions in _ways(reader, wanted.search):
         _narrow(conditions, wanted)
         found = reader.page(
-            _LIST,
-            conditions,
-            order=f"{key} {order}, p.seq {order}",
-            limit=limit,
-            behind=behind,
-            total=UNCOUNTED,
-            p=Payment,
-            t=Transaction,
-        )
+            _LIST, conditions, order=f"{key} {order}, p.seq {order}", limit=limit, behind=behind, total=UNCOUNTED,
+            p=Payment, t=Transaction,
+        )  # fmt: skip
         if found.rows:
             return [_listed(row) for row in found.rows], found.last is not None
     return [], False

@@ -242,24 +242,13 @@ def record_reversal(
     """
     data = {"amount_minor": payment.amount_minor, **more, "currency": payment.currency}
     journal.add(
-        tx,
-        type="payment.reversed",
-        mode=payment.mode,
-        at=now,
-        transaction_id=transaction_id,
-        payment_id=payment.id,
-        message_id=message_id,
-        data=data,
-    )
+        tx, type="payment.reversed", mode=payment.mode, at=now, transaction_id=transaction_id, payment_id=payment.id,
+        message_id=message_id, data=data,
+    )  # fmt: skip
     journal.add_notice(
-        tx,
-        journal.Notice.PAYMENT_REVERSED,
-        mode=payment.mode,
-        now=now,
-        payment_id=payment.id,
-        message_id=message_id,
+        tx, journal.Notice.PAYMENT_REVERSED, mode=payment.mode, now=now, payment_id=payment.id, message_id=message_id,
         data=data,
-    )
+    )  # fmt: skip
 
 
 def is_payer_approved(reader: Reader, mode: Mode, phone_number: str, name: str) -> bool:

@@ -60,15 +60,9 @@ def open_review(
     known = details or {}
     doubts = {"doubts": known["doubts"]} if known.get("doubts") else {}
     journal.add(
-        tx,
-        type="review.opened",
-        mode=mode,
-        at=now,
-        transaction_id=transaction_id or shown_with,
-        payment_id=payment_id,
-        message_id=message_id,
-        data={"reason": reason, **doubts, **(told or {})},
-    )
+        tx, type="review.opened", mode=mode, at=now, transaction_id=transaction_id or shown_with,
+        payment_id=payment_id, message_id=message_id, data={"reason": reason, **doubts, **(told or {})},
+    )  # fmt: skip
 
 
 def get(reader: Reader, review_id: str, mode: Mode | None) -> Review | None:
@@ -214,15 +208,10 @@ def drop_approval(tx: Tx, approval: WaitingApproval, why: str, now: int) -> None
     review = get(tx, approval.review_id, None)
     if why and review is not None:
         journal.add_notice(
-            tx,
-            journal.Notice.APPROVAL_REFUSED,
-            mode=review.mode,
-            now=now,
-            message_id=review.message_id,
-            payment_id=review.payment_id,
-            transaction_id=review.transaction_id,
+            tx, journal.Notice.APPROVAL_REFUSED, mode=review.mode, now=now, message_id=review.message_id,
+            payment_id=review.payment_id, transaction_id=review.transaction_id,
             data={"review_id": review.id, "by": approval.user_name, "why": why},
-        )
+        )  # fmt: skip
 
 
 def waiting(reader: Reader, review_id: str) -> WaitingApproval | None:

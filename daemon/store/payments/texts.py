@@ -96,13 +96,9 @@ def queue_code(
     if line is None:
         return False
     body = code_text(
-        texting,
-        line,
-        number=number,
-        minor=transaction.expected_minor,
-        currency=transaction.currency,
+        texting, line, number=number, minor=transaction.expected_minor, currency=transaction.currency,
         code=transaction.svc_code,
-    )
+    )  # fmt: skip
     until = now + CODE_TTL_US if transaction.expires_at is None else transaction.expires_at
     end, about, by = min(now + CODE_TTL_US, until), transaction.id, asked_by or "momo"
     return _queue(tx, kind, new_id(), number, body, end, about=about, sim_seq=line.sim_seq, now=now, actor=by)

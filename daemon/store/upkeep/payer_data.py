@@ -111,17 +111,12 @@ def find(reader: Reader, number: str) -> PayerRows:
         {"payments": json_ids(payments), "orders": json_ids(orders), "number": number},
     )
     return PayerRows(
-        number,
-        payments,
-        orders,
-        tuple(dict.fromkeys((*paid, *held))),
-        messages,
-        _ids(reader, "SELECT id FROM sms_outbox WHERE number = :number", params),
-        reviews,
+        number, payments, orders, tuple(dict.fromkeys((*paid, *held))), messages,
+        _ids(reader, "SELECT id FROM sms_outbox WHERE number = :number", params), reviews,
         _ids(reader, "SELECT id FROM approved_payers WHERE phone_number = :number", params),
         tuple(sorted(name for name in names if name)),
         _answers(reader, number, (*payments, *transactions, *messages, *reviews)),
-    )
+    )  # fmt: skip
 
 
 def _answers(reader: Reader, number: str, ids: Iterable[str]) -> tuple[tuple[str, str], ...]:

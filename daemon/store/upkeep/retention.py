@@ -119,13 +119,9 @@ CLAIMS: Final = PrunedKind(
     "payer_claims", "payer_claims", "said_at", "TRUE", deletes=(("payer_claims", f"seq IN {_BATCH}"),)
 )
 NOTICES: Final = PrunedKind(
-    "notice_sends",
-    "notice_sends",
-    "queued_at",
-    "r.due_at IS NULL",
-    deletes=(("notice_sends", f"seq IN {_BATCH}"),),
+    "notice_sends", "notice_sends", "queued_at", "r.due_at IS NULL", deletes=(("notice_sends", f"seq IN {_BATCH}"),),
     among="due_at IS NULL",
-)
+)  # fmt: skip
 
 
 def count(reader: Reader, kind: PrunedKind, before: int) -> int:

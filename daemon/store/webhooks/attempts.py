@@ -147,13 +147,9 @@ def _write_successes(tx: Tx, successes: Sequence[EndedAttempt]) -> None:
 def _decide(ended: EndedAttempt, *, failures: int, link_failures: int) -> Decision:
     delivery = ended.leased.delivery
     facts = DeliveryFacts(
-        status=delivery.status,
-        attempt_count=delivery.attempt_count,
-        consecutive_failures=failures,
-        extra=delivery.extra,
-        clock_waits=delivery.clock_waits,
-        link_failures=link_failures,
-    )
+        status=delivery.status, attempt_count=delivery.attempt_count, consecutive_failures=failures,
+        extra=delivery.extra, clock_waits=delivery.clock_waits, link_failures=link_failures,
+    )  # fmt: skip
     return decide(facts, ended.outcome, now_us=ended.now, unit=ended.unit, link=ended.link, policy=ended.policy)
 
 
@@ -266,13 +262,9 @@ def _record_blocked(tx: Tx, leased: Leased, outcome: AttemptOutcome, decision: D
     if is_blocked == was_blocked and not (is_blocked and is_changed):
         return
     journal.add(
-        tx,
-        type="endpoint.blocked" if is_blocked else "endpoint.unblocked",
-        mode=leased.endpoint.mode,
-        at=now,
-        endpoint_id=leased.endpoint.id,
-        data={"why": outcome.error_message} if is_blocked else {},
-    )
+        tx, type="endpoint.blocked" if is_blocked else "endpoint.unblocked", mode=leased.endpoint.mode, at=now,
+        endpoint_id=leased.endpoint.id, data={"why": outcome.error_message} if is_blocked else {},
+    )  # fmt: skip
 
 
 def _line(leased: Leased, outcome: AttemptOutcome, kind: str, now: int) -> journal.JournalEntry:
@@ -302,13 +294,9 @@ def _watch_streak(tx: Tx, endpoint: Endpoint, before: int, decision: Decision, n
             kind = "endpoint.failing"
     if kind is not None:
         journal.add(
-            tx,
-            type=kind,
-            mode=endpoint.mode,
-            at=now,
-            endpoint_id=endpoint.id,
+            tx, type=kind, mode=endpoint.mode, at=now, endpoint_id=endpoint.id,
             data={"consecutive_failures": max(failures, before)},
-        )
+        )  # fmt: skip
 
 
 BATCH: Final = 16

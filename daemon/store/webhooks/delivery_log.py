@@ -76,16 +76,10 @@ def listed(reader: Reader, wanted: DeliveryFilter, *, limit: int, offset: int = 
     behind = Conditions()
     behind.by("d.seq < :after", after=wanted.after)
     return reader.page(
-        "SELECT d.*, e.* FROM deliveries d JOIN endpoints e ON e.seq = d.endpoint_seq",
-        conditions,
-        order="d.seq DESC",
-        limit=limit,
-        offset=offset,
-        behind=behind,
-        total=_kept_total(reader, wanted),
-        d=Delivery,
+        "SELECT d.*, e.* FROM deliveries d JOIN endpoints e ON e.seq = d.endpoint_seq", conditions,
+        order="d.seq DESC", limit=limit, offset=offset, behind=behind, total=_kept_total(reader, wanted), d=Delivery,
         e=Endpoint,
-    )
+    )  # fmt: skip
 
 
 def _kept_total(reader: Reader, wanted: DeliveryFilter) -> int | None:

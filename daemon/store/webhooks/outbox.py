@@ -224,13 +224,9 @@ class Outbox(Struct, frozen=True):
         if not url:
             return None
         return deliveries.implicit_endpoint(
-            tx,
-            endpoint_id=self.new_id(),
-            mode=transaction.mode,
-            url=url,
-            url_normalised=signing.normalise_url(url),
+            tx, endpoint_id=self.new_id(), mode=transaction.mode, url=url, url_normalised=signing.normalise_url(url),
             now=now,
-        )
+        )  # fmt: skip
 
     def _queue(self, tx: Tx, targets: Sequence[Endpoint], event: _Event, now: int) -> int:
         return len(deliveries.add(tx, [self._delivery(each, event, now) for each in targets]))
@@ -239,13 +235,9 @@ class Outbox(Struct, frozen=True):
         """Return a delivery's row for one endpoint, as `deliveries.add` takes it."""
         payment, transaction = event.payment, event.transaction
         webhook_id = ids.webhook_id(
-            self.account_key,
-            endpoint.mode,
-            endpoint.url_normalised,
-            event.kind,
-            transaction.id if payment is None else payment.id,
-            event.revision,
-        )
+            self.account_key, endpoint.mode, endpoint.url_normalised, event.kind,
+            transaction.id if payment is None else payment.id, event.revision,
+        )  # fmt: skip
         mode, data = transaction.mode, event.data(endpoint)
         body = core_body.payload(event.kind, webhook_id, now, mode, data)
         return {
