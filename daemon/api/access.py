@@ -11,7 +11,7 @@ from daemon.api.http.service import NO_STORE, Call, Reply, claim, client_address
 from daemon.api.openapi.describe import answer, described
 from daemon.core.access.callers import BRANCH_KEY_SCOPES, KEY_SCOPES, ApiKeyAnswer, KeyKind, last_written
 from daemon.core.access.sessions import ONE_TIME_LINK_S, is_over
-from daemon.core.errors import FieldError, Refusal, invalid
+from daemon.core.errors import FieldError, Refusal, invalid, needed
 from daemon.core.inputs import HttpAnswer, Idempotency, Keep
 from daemon.core.json_values import Json, success, timestamp, timestamp_or_none, warnings_meta
 from daemon.core.limits import DAY_US, HOUR_US
@@ -237,9 +237,7 @@ async def get_key(call: Call) -> Reply:
     """Return one key."""
     needs_operator(call.caller)
     key_id = call.uuid(ErrorCode.KEY_NOT_FOUND)
-    row = await call.env.store.look(lambda reader: users.get_key(reader, key_id))
-    if row is None:
-        raise Refusal(ErrorCode.KEY_NOT_FOUND)
+    row = needed(await call.env.store.look(lambda reader: users.get_key(reader, key_id)), ErrorCode.KEY_NOT_FOUND)
     return ok(_shape(call, row))
 
 
@@ -387,9 +385,7 @@ async def make_link(call: Call) -> Reply:
 
 async def _one(call: Call, name: str) -> Reply:
     def read(reader: Reader) -> Json:
-        user = users.named(reader, name)
-        if user is None:
-            raise Refusal(ErrorCode.USER_NOT_FOUND)
+        user = needed(users.named(reader, name), ErrorCode.USER_NOT_FOUND)
         return user_json(user, users.sessions_of(reader, user.id), call.env.clock.now_us())
 
     return ok(await call.env.store.read(read))

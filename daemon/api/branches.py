@@ -15,7 +15,7 @@ from daemon.api.http.service import NO_STORE, Call, Reply, ok
 from daemon.core.branches.answer import AnswerError
 from daemon.core.branches.facts import BYTES_MAX, METHODS_MAX, SyncRequest, decode
 from daemon.core.branches.public_key import spki_of_pem
-from daemon.core.errors import Refusal
+from daemon.core.errors import Refusal, needed
 from daemon.core.json_values import timestamp_or_none
 from daemon.core.reading import Wrong, read, read_uuid
 from daemon.core.shape import marked
@@ -371,9 +371,7 @@ async def restore(call: Call) -> Reply:
 
 
 async def _client(env: Env) -> HubClient:
-    found = await env.store.read(feed.get_link)
-    if found is None:
-        raise Refusal(ErrorCode.NOT_A_BRANCH)
+    found = needed(await env.store.read(feed.get_link), ErrorCode.NOT_A_BRANCH)
     key = env.vault.unseal(found.key_sealed, feed.KEY_PURPOSE).decode()
     return HubClient(found.url, found.spki, key, env.config.hub.ca_file)
 

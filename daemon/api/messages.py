@@ -13,7 +13,7 @@ from daemon.api.http.body import read_object
 from daemon.api.http.service import Call, Reply, claim, finished, ok
 from daemon.api.openapi.describe import answer, described
 from daemon.core import json_values
-from daemon.core.errors import Refusal
+from daemon.core.errors import Refusal, needed
 from daemon.core.inputs import HttpAnswer, Idempotency
 from daemon.core.json_values import Json, timestamp, timestamp_or_none, warnings_meta
 from daemon.core.messages.message_json import MessageAnswer, MessageInFullAnswer, RepeatedMessageAnswer
@@ -105,9 +105,9 @@ async def get_message(call: Call) -> Reply:
     """Return one message; with its text only if `show_body=1`."""
     show_body = call.query.read(MessageQuery).show_body
     message_id = call.uuid(ErrorCode.MESSAGE_NOT_FOUND)
-    found = await call.env.store.look(lambda reader: messages.with_line(reader, message_id))
-    if found is None:
-        raise Refusal(ErrorCode.MESSAGE_NOT_FOUND)
+    found = needed(
+        await call.env.store.look(lambda reader: messages.with_line(reader, message_id)), ErrorCode.MESSAGE_NOT_FOUND
+    )
     if show_body:
         message, _ = found
         facts = {"count": 1}
@@ -231,9 +231,10 @@ async def list_approved_payers(call: Call) -> Reply:
 async def get_approved_payer(call: Call) -> Reply:
     """Return one approval, also a revoked one."""
     payer_id, mode = call.uuid(ErrorCode.APPROVED_PAYER_NOT_FOUND), call.caller.mode
-    found = await call.env.store.look(lambda reader: payments.approved_payer(reader, payer_id, mode))
-    if found is None:
-        raise Refusal(ErrorCode.APPROVED_PAYER_NOT_FOUND)
+    found = needed(
+        await call.env.store.look(lambda reader: payments.approved_payer(reader, payer_id, mode)),
+        ErrorCode.APPROVED_PAYER_NOT_FOUND,
+    )
     return ok(ApprovedPayerAnswer.of(found))
 
 

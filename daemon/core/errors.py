@@ -5,13 +5,15 @@ MomoError
 +-- Unavailable      the service cannot serve now (disk full, database damaged); 503 with `Retry-After` and `cause`
 """
 
-from typing import Any
+from typing import Any, TypeVar
 
 from msgspec import Struct
 
 from daemon.core.text import Text
 from daemon.error_table import ERRORS
 from daemon.wire import ErrorCode, FaultCause
+
+T = TypeVar("T")
 
 
 class MomoError(Exception):
@@ -45,6 +47,13 @@ class Refusal(MomoError):
         self.extras = extras
         self.headers = headers or {}
         super().__init__(f"{code}: {self.message}")
+
+
+def needed(found: T | None, code: ErrorCode) -> T:
+    """Return what was found; refuse with `code` if that is None."""
+    if found is None:
+        raise Refusal(code)
+    return found
 
 
 class Unavailable(MomoError):

@@ -16,7 +16,7 @@ from starlette.types import Receive, Scope, Send
 
 from daemon.core.access import sessions
 from daemon.core.access.callers import caller_address, of_user, require
-from daemon.core.errors import Refusal, Unavailable
+from daemon.core.errors import Refusal, Unavailable, needed
 from daemon.core.inputs import HttpAnswer as Kept
 from daemon.core.inputs import Idempotency, Repeated
 from daemon.core.limits import MINUTE_US
@@ -173,10 +173,7 @@ class Site:
         visit.words = Words(language, zone)
 
     async def _show(self, visit: Visit) -> PageAnswer:
-        found = self._pages.find(visit.path)
-        if found is None:
-            raise Refusal(ErrorCode.ROUTE_NOT_FOUND)
-        page, visit.places = found
+        page, visit.places = needed(self._pages.find(visit.path), ErrorCode.ROUTE_NOT_FOUND)
         if page.public:
             return await page.show(visit)
         if visit.who is None:
@@ -204,18 +201,13 @@ class Site:
 
     async def _act(self, visit: Visit, receive: Receive) -> Outcome:
         check_origin(visit.scope)
-        found = self._actions.find(visit.path)
-        if found is None:
-            raise Refusal(ErrorCode.ROUTE_NOT_FOUND)
-        action, visit.places = found
+        action, visit.places = needed(self._actions.find(visit.path), ErrorCode.ROUTE_NOT_FOUND)
         if action.operation is not None and visit.who is None:
             # The user comes back to the page with the form.
             _page, at = self._page_of(action, visit.path)
             return Goto(f"{LOGIN}?to={quote(at, safe='')}", "said_session_over")
         most = LOGIN_BYTES_MAX if visit.who is None else FORM_BYTES_MAX
-        body = await read_form(receive, most)
-        if body is None:
-            raise Refusal(ErrorCode.PAYLOAD_TOO_LARGE)
+        body = needed(await read_form(receive, most), ErrorCode.PAYLOAD_TOO_LARGE)
         visit.form = dict(parse_qsl(body.decode("latin-1"), True, errors="replace"))
         who = "" if visit.who is None else visit.who.session.id
         claim = claim_form(visit.form, visit.cookie, visit.path, who)

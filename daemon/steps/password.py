@@ -6,7 +6,7 @@ from typing import Final
 from msgspec import Struct
 
 from daemon.core.access import sessions as core_sessions
-from daemon.core.errors import Refusal, Unavailable, invalid
+from daemon.core.errors import Refusal, Unavailable, invalid, needed
 from daemon.core.limits import SECOND_US
 from daemon.core.model import User
 from daemon.env import Env
@@ -160,10 +160,7 @@ def find(reader: Reader, name: str) -> User:
     Raises:
         Refusal: USER_NOT_FOUND.
     """
-    user = users.named(reader, name)
-    if user is None:
-        raise Refusal(ErrorCode.USER_NOT_FOUND)
-    return user
+    return needed(users.named(reader, name), ErrorCode.USER_NOT_FOUND)
 
 
 def _note(tx: Tx, kind: str, actor: str, now: int, data: dict[str, object] | None = None) -> None:

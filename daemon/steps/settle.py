@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from daemon.core import ids
 from daemon.core.access.callers import Caller
-from daemon.core.errors import Refusal
+from daemon.core.errors import Refusal, needed
 from daemon.core.limits import CODE_REST_US
 from daemon.core.model import Payment, PaymentMethod, Transaction
 from daemon.core.payments.matching import VERIFIED, Hold, Verdict, compare_amounts, is_late
@@ -50,9 +50,9 @@ def own_transaction(tx: Tx, caller: Caller, reference: str) -> Transaction:
     Raises:
         Refusal: TRANSACTION_NOT_FOUND.
     """
-    found = transactions.by_reference(seen_by(tx, caller), reference, caller.mode)
-    if found is None:
-        raise Refusal(ErrorCode.TRANSACTION_NOT_FOUND)
+    found = needed(
+        transactions.by_reference(seen_by(tx, caller), reference, caller.mode), ErrorCode.TRANSACTION_NOT_FOUND
+    )
     refuse_copy(tx, found.branch_id)
     return found
 
@@ -293,9 +293,7 @@ def payable_transaction(tx: Tx, reference: str, mode: Mode | None) -> Transactio
     Raises:
         Refusal: TRANSACTION_NOT_FOUND, BELONGS_TO_BRANCH or ALREADY_VERIFIED.
     """
-    transaction = transactions.by_reference(tx, reference, mode)
-    if transaction is None:
-        raise Refusal(ErrorCode.TRANSACTION_NOT_FOUND)
+    transaction = needed(transactions.by_reference(tx, reference, mode), ErrorCode.TRANSACTION_NOT_FOUND)
     refuse_copy(tx, transaction.branch_id)
     if transaction.origin == "open" or transaction.status in VERIFIED:
         payment = None

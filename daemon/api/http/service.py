@@ -12,7 +12,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from daemon.api.http.body import canonical, header, read_object, read_object_if_any
 from daemon.core import json_values
 from daemon.core.access.callers import Caller, Rates, caller_address
-from daemon.core.errors import Refusal
+from daemon.core.errors import Refusal, needed
 from daemon.core.inputs import HttpAnswer, Idempotency, Keep, Repeated, Source, Value
 from daemon.core.limits import IDEMPOTENCY_KEY_CHARACTERS_MAX, TEXT_CHARACTERS_MAX
 from daemon.core.lines.modem_health import ModemHealth
@@ -249,10 +249,7 @@ class Call(Struct, frozen=True):
 
     def uuid(self, error: ErrorCode, name: str = "id") -> str:
         """Return a UUID of the path; reject anything else with `error`."""
-        found = read_uuid(self.path(name))
-        if found is None:
-            raise Refusal(error)
-        return found
+        return needed(read_uuid(self.path(name)), error)
 
 
 Handler = Callable[[Call], Awaitable[Reply | ASGIApp]]

@@ -8,7 +8,7 @@ from daemon.api.http.auth import needs_operator
 from daemon.api.http.body import read_object, read_object_if_any
 from daemon.api.http.service import Call, Reply, claim, ok, once
 from daemon.api.openapi.describe import answer, bare, described
-from daemon.core.errors import FieldError, Refusal, invalid
+from daemon.core.errors import FieldError, Refusal, invalid, needed
 from daemon.core.inputs import HttpAnswer, Keep
 from daemon.core.json_values import dump, success, warnings_meta
 from daemon.core.lines import line_json
@@ -65,9 +65,7 @@ async def get_method(call: Call) -> Reply:
     method_id, mode = call.uuid(ErrorCode.PAYMENT_METHOD_NOT_FOUND), call.caller.lines_mode
 
     def job(reader: Reader) -> PaymentMethodAnswer:
-        method = payment_methods.get(reader, method_id, mode)
-        if method is None:
-            raise Refusal(ErrorCode.PAYMENT_METHOD_NOT_FOUND)
+        method = needed(payment_methods.get(reader, method_id, mode), ErrorCode.PAYMENT_METHOD_NOT_FOUND)
         return PaymentMethodAnswer.of(method, *payment_methods.where(reader, method))
 
     return ok(await call.env.store.read(job))

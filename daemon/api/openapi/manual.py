@@ -17,7 +17,7 @@ from msgspec import Struct
 
 from daemon.api.http.service import Call, Reply
 from daemon.api.openapi.pages import html_reply, rendered
-from daemon.core.errors import Refusal
+from daemon.core.errors import Refusal, needed
 from daemon.core.shape import sample
 from daemon.wire import VERSION, ErrorCode, Path
 
@@ -105,9 +105,7 @@ def _index(wanted: str) -> Reply:
 
 @cache
 def _page(folder: str, name: str) -> Reply:
-    text = _documents().get(f"{folder}/{name}")
-    if text is None:
-        raise Refusal(ErrorCode.ROUTE_NOT_FOUND)
+    text = needed(_documents().get(f"{folder}/{name}"), ErrorCode.ROUTE_NOT_FOUND)
     return _reply(_title(text), wanted="", hits=[], found=0, body=_body(text, folder))
 
 

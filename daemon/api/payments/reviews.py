@@ -9,7 +9,7 @@ from daemon.api.http.body import read_object, read_object_if_any
 from daemon.api.http.service import Call, Reply, claim, ok, once
 from daemon.api.openapi.describe import answer, described
 from daemon.core import shape
-from daemon.core.errors import Refusal
+from daemon.core.errors import needed
 from daemon.core.inputs import CallMeta, HttpAnswer, Keep
 from daemon.core.json_values import success
 from daemon.core.payments.review_json import ReviewAnswer
@@ -67,9 +67,10 @@ async def get_one(call: Call) -> Reply:
     """Return one review."""
     review_id, mode = call.uuid(ErrorCode.REVIEW_NOT_FOUND), call.caller.mode
     now = call.env.clock.now_us()
-    found = await call.env.store.read(lambda reader: store_reviews.evidence_of(reader, review_id, mode, now))
-    if found is None:
-        raise Refusal(ErrorCode.REVIEW_NOT_FOUND)
+    found = needed(
+        await call.env.store.read(lambda reader: store_reviews.evidence_of(reader, review_id, mode, now)),
+        ErrorCode.REVIEW_NOT_FOUND,
+    )
     return ok(ReviewAnswer.of(found, now))
 
 

@@ -13,7 +13,7 @@ from daemon.api.payments.initialize import keeping
 from daemon.api.payments.reviews import branch_names
 from daemon.core import json_values, shape
 from daemon.core.access.callers import Caller
-from daemon.core.errors import FieldError, Refusal, invalid
+from daemon.core.errors import FieldError, Refusal, invalid, needed
 from daemon.core.ids import split_reference
 from daemon.core.inputs import CallMeta, HttpAnswer, Keep, ReconcileRequest
 from daemon.core.limits import TRANSACTION_ID_CHARACTERS_MAX
@@ -170,9 +170,7 @@ async def list_transactions(call: Call) -> Reply:
 @described("Get a transaction", answer(FoundTransactionAnswer), errors="TRANSACTION_NOT_FOUND")
 async def get_one(call: Call) -> Reply:
     """Return one transaction by its reference."""
-    transaction_id = split_reference(call.path("reference"))
-    if transaction_id is None:
-        raise Refusal(ErrorCode.TRANSACTION_NOT_FOUND)
+    transaction_id = needed(split_reference(call.path("reference")), ErrorCode.TRANSACTION_NOT_FOUND)
     mode, now = call.caller.mode, call.env.times().lower_bound_us
     return _one(
         await call.env.store.look(
@@ -424,9 +422,7 @@ async def list_events(call: Call) -> Reply:
         money = {payment_id: payments.get(reader, payment_id) for payment_id in ids}
         return [(event, money.get(event.payment_id or "")) for event in found], total
 
-    seen = await call.env.store.read(look)
-    if seen is None:
-        raise Refusal(ErrorCode.TRANSACTION_NOT_FOUND)
+    seen = needed(await call.env.store.read(look), ErrorCode.TRANSACTION_NOT_FOUND)
     entries = [TransactionEventAnswer.of(event, payment) for event, payment in seen[0]]
     return ok(entries, query.meta(limit=limit, offset=offset, total=seen[1]))
 
@@ -434,14 +430,12 @@ async def list_events(call: Call) -> Reply:
 async def get_checkout_page(call: Call) -> Reply:
     """Return `{reference, svc_code, checkout_url}`; NO_CHECKOUT_PAGE if the page would not be shown."""
     env = call.env
-    transaction_id = split_reference(call.path("reference"))
-    if transaction_id is None:
-        raise Refusal(ErrorCode.TRANSACTION_NOT_FOUND)
+    transaction_id = needed(split_reference(call.path("reference")), ErrorCode.TRANSACTION_NOT_FOUND)
     mode = call.caller.mode
-    found = await env.store.look(lambda reader: transaction_list.by_id(reader, transaction_id, mode))
-    if found is None:
-        raise Refusal(ErrorCode.TRANSACTION_NOT_FOUND)
-    transaction, _ = found
+    transaction, _ = needed(
+        await env.store.look(lambda reader: transaction_list.by_id(reader, transaction_id, mode)),
+        ErrorCode.TRANSACTION_NOT_FOUND,
+    )
     slug = transaction.public_slug
     if slug is None or not checkout.is_shown(transaction, env.clock.now_us()):
         raise Refusal(ErrorCode.NO_CHECKOUT_PAGE, reason="ended" if slug else "no_request")

@@ -11,7 +11,7 @@ from daemon.api.http.service import Call, Reply, claim, ok, once
 from daemon.api.openapi.describe import NoFields, answer, described
 from daemon.api.webhooks.endpoints import needs_open_collections
 from daemon.core import shape
-from daemon.core.errors import Refusal
+from daemon.core.errors import Refusal, needed
 from daemon.core.ids import split_reference
 from daemon.core.inputs import CallMeta, HttpAnswer, Keep
 from daemon.core.json_values import cursor, success
@@ -145,9 +145,9 @@ async def find_delivery(call: Call) -> delivery_log.Logged:
         Refusal: DELIVERY_NOT_FOUND; LIVE_KEY_REQUIRED for a test key and a live endpoint.
     """
     wanted = call.uuid(ErrorCode.DELIVERY_NOT_FOUND)
-    found = await call.env.store.look(lambda reader: delivery_log.one(reader, wanted))
-    if found is None:
-        raise Refusal(ErrorCode.DELIVERY_NOT_FOUND)
+    found = needed(
+        await call.env.store.look(lambda reader: delivery_log.one(reader, wanted)), ErrorCode.DELIVERY_NOT_FOUND
+    )
     if found[1].mode is Mode.LIVE:
         needs_live(call.caller)
     return found
@@ -234,9 +234,9 @@ async def list_dead_letters(call: Call) -> Reply:
 async def get_dead_letter(call: Call) -> Reply:
     """Return one dead letter with its payload."""
     letter_id = call.uuid(ErrorCode.DEAD_LETTER_NOT_FOUND)
-    found = await call.env.store.look(lambda reader: dead_letters.one(reader, letter_id))
-    if found is None:
-        raise Refusal(ErrorCode.DEAD_LETTER_NOT_FOUND)
+    found = needed(
+        await call.env.store.look(lambda reader: dead_letters.one(reader, letter_id)), ErrorCode.DEAD_LETTER_NOT_FOUND
+    )
     if found[2].mode is Mode.LIVE:
         needs_live(call.caller)
     return ok(DeadLetterInFullAnswer.of(*found, payload=Raw(found[3])))

@@ -10,7 +10,7 @@ from daemon.api.http.body import read_object
 from daemon.api.http.service import NO_STORE, Call, Reply, claim, ok, once
 from daemon.api.openapi.describe import answer, bare, described
 from daemon.core import json_values, shape
-from daemon.core.errors import Refusal
+from daemon.core.errors import Refusal, needed
 from daemon.core.inputs import HttpAnswer, Idempotency, Keep
 from daemon.core.json_values import dump, success, timestamp, warnings_meta
 from daemon.core.lines.readiness import UNPLACED_WINDOW_US
@@ -95,9 +95,9 @@ async def find(call: Call) -> Endpoint:
         Refusal: ENDPOINT_NOT_FOUND; LIVE_KEY_REQUIRED for a test key and a live endpoint.
     """
     endpoint_id = call.uuid(ErrorCode.ENDPOINT_NOT_FOUND)
-    found = await call.env.store.look(lambda reader: endpoints.get(reader, endpoint_id))
-    if found is None:
-        raise Refusal(ErrorCode.ENDPOINT_NOT_FOUND)
+    found = needed(
+        await call.env.store.look(lambda reader: endpoints.get(reader, endpoint_id)), ErrorCode.ENDPOINT_NOT_FOUND
+    )
     if found.mode is Mode.LIVE:
         needs_live(call.caller)
     return found

@@ -14,7 +14,7 @@ from daemon.api.http.service import Call, Reply, claim, ok, once
 from daemon.api.openapi.describe import answer, bare, described
 from daemon.api.webhooks.endpoints import needs_open_collections
 from daemon.core import shape
-from daemon.core.errors import Refusal
+from daemon.core.errors import Refusal, needed
 from daemon.core.inputs import CallMeta, HttpAnswer, Keep
 from daemon.core.json_values import Json, dump
 from daemon.core.reading import CURSOR_CHARACTERS_MAX, Wrong, read
@@ -107,9 +107,9 @@ async def list_missing(call: Call) -> Reply:
     query = call.query
     asked = query.read(GapQuery)
     _needs_short_window(asked.since, asked.until)
-    endpoint = await call.env.store.look(lambda reader: endpoints.get(reader, asked.endpoint_id))
-    if endpoint is None:
-        raise Refusal(ErrorCode.ENDPOINT_NOT_FOUND)
+    endpoint = needed(
+        await call.env.store.look(lambda reader: endpoints.get(reader, asked.endpoint_id)), ErrorCode.ENDPOINT_NOT_FOUND
+    )
     if endpoint.mode is Mode.LIVE:
         needs_live(call.caller)
     window = Window(endpoint, asked.since, asked.until, asked.cursor.after if asked.cursor else 0)

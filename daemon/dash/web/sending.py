@@ -16,7 +16,7 @@ from starlette.types import Scope
 from daemon.core.access import sessions
 from daemon.core.access.callers import is_loopback_address
 from daemon.core.access.sessions import FORMS, read_form_token
-from daemon.core.errors import Refusal
+from daemon.core.errors import Refusal, needed
 from daemon.core.inputs import Idempotency
 from daemon.dash.web.frame import FIELD, POLICY, Look
 from daemon.dash.web.visit import Download, Goto, LivePart, Shown
@@ -165,9 +165,7 @@ def claim_form(form: Mapping[str, str], cookie: str, path: str, who: str) -> Ide
     Raises:
         Refusal: FORM_REFUSED if the form has no token, or one of another browser, session or form.
     """
-    nonce = read_form_token(cookie, path, form.get(FIELD, ""))
-    if nonce is None:
-        raise Refusal(ErrorCode.FORM_REFUSED)
+    nonce = needed(read_form_token(cookie, path, form.get(FIELD, "")), ErrorCode.FORM_REFUSED)
     fields = sorted((name, text) for name, text in form.items() if name != FIELD)
     fingerprint = hashlib.sha256(json.dumps(fields).encode()).hexdigest()
     return Idempotency(f"{FORMS}{who} {path}", nonce, fingerprint)

@@ -6,7 +6,7 @@ from typing import Final
 
 from daemon.core.access import sessions
 from daemon.core.access.callers import Caller, Operation, require
-from daemon.core.errors import Refusal
+from daemon.core.errors import Refusal, needed
 from daemon.core.limits import MINUTE_US, SECOND_US
 from daemon.core.model import BrowserSession, User
 from daemon.env import Env
@@ -106,9 +106,10 @@ async def make_link(env: Env, caller: Caller, name: str | None, *, anywhere: boo
     Raises:
         Refusal: USER_NOT_FOUND, also for a disabled user; NOT_SET_UP.
     """
-    user = await env.store.look(lambda reader: users.owner(reader) if name is None else steps.find(reader, name))
-    if user is None:
-        raise Refusal(ErrorCode.NOT_SET_UP)
+    user = needed(
+        await env.store.look(lambda reader: users.owner(reader) if name is None else steps.find(reader, name)),
+        ErrorCode.NOT_SET_UP,
+    )
     if user.disabled_at is not None:
         raise Refusal(ErrorCode.USER_NOT_FOUND, "This user is disabled.")
     token = env.entropy.bytes(sessions.TOKEN_BYTES).hex()

@@ -6,7 +6,7 @@ from typing import Any
 from msgspec import Struct
 
 from daemon.core.access.callers import BRANCH_KEY_SCOPES, Caller, KeyKind, Operation, make_key, require
-from daemon.core.errors import FieldError, Refusal, Unavailable, invalid
+from daemon.core.errors import FieldError, Refusal, Unavailable, invalid, needed
 from daemon.core.inputs import Keep
 from daemon.core.model import ApiKey
 from daemon.env import Env
@@ -83,9 +83,7 @@ async def rotate(
     now = env.clock.now_us()
 
     def job(tx: Tx) -> MadeKey:
-        old = users.get_key(tx, key_id)
-        if old is None:
-            raise Refusal(ErrorCode.KEY_NOT_FOUND)
+        old = needed(users.get_key(tx, key_id), ErrorCode.KEY_NOT_FOUND)
         if old.revoked_at is not None or (old.expires_at is not None and old.expires_at <= now):
             raise Refusal(ErrorCode.KEY_NOT_FOUND, "This key has ended; create a new one.")
         lives_us = None if old.expires_at is None else old.expires_at - old.created_at
@@ -129,9 +127,7 @@ async def revoke(env: Env, caller: Caller, key_id: str) -> ApiKey:
     now = env.clock.now_us()
 
     def job(tx: Tx) -> ApiKey:
-        key = users.get_key(tx, key_id)
-        if key is None:
-            raise Refusal(ErrorCode.KEY_NOT_FOUND)
+        key = needed(users.get_key(tx, key_id), ErrorCode.KEY_NOT_FOUND)
         if key.revoked_at is None:
             users.revoke_key(tx, key_id, now)
             _note(tx, "api_key.revoked", key_id, caller, now)

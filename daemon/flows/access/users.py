@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from daemon.core.access import sessions
 from daemon.core.access.callers import Caller, CallerKind, Operation, require
-from daemon.core.errors import FieldError, Refusal, invalid
+from daemon.core.errors import FieldError, Refusal, invalid, needed
 from daemon.core.model import BrowserSession, User
 from daemon.core.text import Text
 from daemon.env import Env
@@ -179,10 +179,9 @@ async def _confirm_in_browser(
     env: Env, caller: Caller, session: BrowserSession, password: str | None, why: str
 ) -> None:
     now = env.clock.now_us()
-    found = await env.store.look(lambda reader: users.session_with(reader, session.sha256))
-    if found is None:
-        raise Refusal(ErrorCode.SESSION_REQUIRED)
-    open_now, user = found
+    open_now, user = needed(
+        await env.store.look(lambda reader: users.session_with(reader, session.sha256)), ErrorCode.SESSION_REQUIRED
+    )
     if not password and sessions.is_confirmed(open_now, now):
         return
     who = passwords.user_name(user.id)
@@ -248,9 +247,7 @@ async def set_new(store: Store, clock: Clock, actor: str, new: str | None, *, at
     now = clock.now_us()
 
     def job(tx: Tx) -> None:
-        owner = users.owner(tx)
-        if owner is None:
-            raise Refusal(ErrorCode.NOT_SET_UP)
+        owner = needed(users.owner(tx), ErrorCode.NOT_SET_UP)
         steps.replace(tx, owner, kept, actor, now)
         if at_machine:
             passwords.forget_all_attempts(tx)

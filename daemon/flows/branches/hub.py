@@ -10,7 +10,7 @@ from daemon.core.books.day_sheet import midnight
 from daemon.core.branches.facts import DECISION, SUMS, TABLES
 from daemon.core.branches.identity import money
 from daemon.core.branches.place import ALONE, Place
-from daemon.core.errors import FieldError, Refusal, invalid
+from daemon.core.errors import FieldError, Refusal, invalid, needed
 from daemon.core.limits import SECOND_US
 from daemon.core.model import Payment
 from daemon.core.upkeep.clock_check import Times
@@ -213,9 +213,7 @@ async def begin_to_leave(env: Env, key_id: str | None) -> dict[str, Any]:
     now = env.clock.now_us()
 
     def job(tx: Tx) -> dict[str, Any]:
-        found = None if key_id is None else branches.with_key(tx, key_id)
-        if found is None:
-            raise Refusal(ErrorCode.BRANCH_NOT_FOUND)
+        found = needed(None if key_id is None else branches.with_key(tx, key_id), ErrorCode.BRANCH_NOT_FOUND)
         if found.status == "joined":
             branches.set_status(tx, found.id, "leaving")
             journal.add(tx, type="branch.leaving", mode=Mode.LIVE, at=now, data={"branch": found.name})
@@ -234,9 +232,7 @@ async def rows(env: Env, key_id: str | None, kind: str, after: int, limit: int) 
         raise invalid([FieldError("kind", "invalid", "is not a kind of row")])
 
     def look(reader: Reader) -> dict[str, Any]:
-        found = None if key_id is None else branches.with_key(reader, key_id)
-        if found is None:
-            raise Refusal(ErrorCode.BRANCH_NOT_FOUND)
+        found = needed(None if key_id is None else branches.with_key(reader, key_id), ErrorCode.BRANCH_NOT_FOUND)
         if kind == SUMS:
             return {"rows": restored.sums(reader, found.id, after), "next": None}
         if kind == DECISION:
@@ -314,9 +310,7 @@ async def ask(env: Env, caller: Caller, name: str, kind: str, body: Mapping[str,
     now, command_id = env.clock.now_us(), env.new_id()
 
     def job(tx: Tx) -> dict[str, Any]:
-        found = branches.named(tx, name)
-        if found is None:
-            raise Refusal(ErrorCode.BRANCH_NOT_FOUND)
+        found = needed(branches.named(tx, name), ErrorCode.BRANCH_NOT_FOUND)
         branches.ask(tx, command_id, found.id, kind, "", body, by=caller.name, now=now, again=True)
         journal.add(tx, "branch.asked", Mode.LIVE, now, actor=caller.name, data={"branch": name, "kind": kind})
         return {"id": command_id, "branch": name, "kind": kind}

@@ -14,7 +14,7 @@ from daemon.core.branches import answer
 from daemon.core.branches.answer import AnswerError, DaySums, Joined
 from daemon.core.branches.facts import DECISION, EPOCH, METHODS_MAX, SUMS
 from daemon.core.branches.place import ALONE, Place
-from daemon.core.errors import Refusal
+from daemon.core.errors import Refusal, needed
 from daemon.core.limits import CODE_REST_US, DAY_US, LATE_WINDOW_US
 from daemon.core.model import Payment
 from daemon.core.upkeep.clock_check import Times
@@ -195,9 +195,7 @@ async def leave(env: Env, caller: Caller, *, force: bool) -> dict[str, Any]:
     if force:
         _ended, unanswered = await _end(env, caller.name, None)
         return {"left": True, "unanswered": hand_up.sums_of((one.currency, one.amount_minor) for one in unanswered)}
-    found = await env.store.read(feed.get_link)
-    if found is None:
-        raise Refusal(ErrorCode.NOT_A_BRANCH)
+    needed(await env.store.read(feed.get_link), ErrorCode.NOT_A_BRANCH)
     return {"left": False}
 
 
@@ -270,9 +268,7 @@ async def restore(env: Env, caller: Caller, hub: HubCaller, *, take_unknown: boo
         AnswerError: An answer is not understood; the same.
     """
     require(caller, Operation.CHANGE_SETTINGS)
-    found = await env.store.read(feed.get_link)
-    if found is None:
-        raise Refusal(ErrorCode.NOT_A_BRANCH)
+    found = needed(await env.store.read(feed.get_link), ErrorCode.NOT_A_BRANCH)
     taking = Taking(found.epoch, found.epoch * EPOCH + found.acked_seq, found.acked_seq)
     if found.must_renew and not found.turn:
         # It joined again and has sent nothing: what the hub had when it left says which rows are later there.
@@ -377,9 +373,7 @@ async def status(env: Env) -> dict[str, Any]:
     """
 
     def look(reader: Reader) -> dict[str, Any]:
-        found = feed.get_link(reader)
-        if found is None:
-            raise Refusal(ErrorCode.NOT_A_BRANCH)
+        found = needed(feed.get_link(reader), ErrorCode.NOT_A_BRANCH)
         _first, last = feed.bounds(reader)
         with_hub, untold = feed.handed_up(reader)
         return {

@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from daemon.core import ids
 from daemon.core.access.callers import Caller, Operation, require
-from daemon.core.errors import FieldError, Refusal, invalid
+from daemon.core.errors import FieldError, Refusal, invalid, needed
 from daemon.core.inputs import PhoneIdentity, Source
 from daemon.core.limits import HOUR_US, SECOND_US
 from daemon.core.lines.readiness import UNACCOUNTED_WINDOW_US
@@ -351,9 +351,7 @@ async def ignore(
         device = devices.get(tx, device_id, mode)
         if device is None or device.forgotten_at is not None:
             raise Refusal(ErrorCode.DEVICE_NOT_FOUND)
-        sim = devices.sim_in_slot(tx, device_id, slot_index, mode)
-        if sim is None:
-            raise Refusal(ErrorCode.SIM_NOT_FOUND)
+        sim = needed(devices.sim_in_slot(tx, device_id, slot_index, mode), ErrorCode.SIM_NOT_FOUND)
         method = payment_methods.on_sim(tx, sim.seq)
         if ignored and method is not None:
             raise Refusal(ErrorCode.SIM_ALREADY_ASSIGNED, payment_method_id=method.id, phone_number=method.phone_number)
@@ -382,9 +380,7 @@ async def acknowledge_unaccounted(
     now = env.clock.now_us()
 
     def job(tx: Tx) -> tuple[list[ChainEntry], str | None]:
-        sim = devices.sim_in_slot(tx, device_id, slot_index)
-        if sim is None:
-            raise Refusal(ErrorCode.SIM_NOT_FOUND)
+        sim = needed(devices.sim_in_slot(tx, device_id, slot_index), ErrorCode.SIM_NOT_FOUND)
         currency = None if sim.network is None else currency_of(sim.network)
         gaps = balances.gaps_since(tx, now - UNACCOUNTED_WINDOW_US).get(sim.sim_key, [])
         for entry in gaps:

@@ -8,7 +8,7 @@ from typing import Final
 from msgspec import UNSET, Struct
 
 from daemon.core.access.callers import Caller, Operation, require
-from daemon.core.errors import Refusal
+from daemon.core.errors import Refusal, needed
 from daemon.core.inputs import Keep
 from daemon.core.lines.line_json import MethodChanges, NewMethod, PaymentMethodAnswer, Slot
 from daemon.core.lines.readiness import UNPLACED_WINDOW_US
@@ -125,9 +125,7 @@ def _own(tx: Tx, method_id: str, caller: Caller) -> PaymentMethod:
     Raises:
         Refusal: PAYMENT_METHOD_NOT_FOUND; BELONGS_TO_BRANCH.
     """
-    method = payment_methods.get(tx, method_id, caller.lines_mode)
-    if method is None:
-        raise Refusal(ErrorCode.PAYMENT_METHOD_NOT_FOUND)
+    method = needed(payment_methods.get(tx, method_id, caller.lines_mode), ErrorCode.PAYMENT_METHOD_NOT_FOUND)
     refuse_copy(tx, method.branch_id)
     return method
 
@@ -174,9 +172,7 @@ def _free_sim(tx: Tx, slot: Slot, provider: str, method_id: str | None, mode: Mo
 
     A SIM that was ignored is not ignored any more.
     """
-    sim = devices.sim_in_slot(tx, slot.device_id, slot.slot_index, mode)
-    if sim is None:
-        raise Refusal(ErrorCode.SIM_NOT_FOUND)
+    sim = needed(devices.sim_in_slot(tx, slot.device_id, slot.slot_index, mode), ErrorCode.SIM_NOT_FOUND)
     if sim.network is not None and sim.network != network_of(provider):
         raise Refusal(ErrorCode.NETWORK_MISMATCH, sim_network=sim.network, provider=provider)
     holder = payment_methods.on_sim(tx, sim.seq)

@@ -3,7 +3,7 @@
 from msgspec import Struct
 
 from daemon.core.access.callers import Caller, Operation, require
-from daemon.core.errors import FieldError, Refusal, invalid
+from daemon.core.errors import FieldError, Refusal, invalid, needed
 from daemon.core.limits import HOUR_US
 from daemon.core.messages.trust import SHIPPED, SmscSource
 from daemon.core.model import Sim
@@ -122,9 +122,7 @@ async def expect_test_payment(env: Env, caller: Caller, device_id: str, slot_ind
 
     def job(tx: Tx) -> TestPayment:
         sim = _sim(tx, device_id, slot_index)
-        provider = _provider(sim)
-        if provider is None:
-            raise Refusal(ErrorCode.NETWORK_MISMATCH)
+        provider = needed(_provider(sim), ErrorCode.NETWORK_MISMATCH)
         balances.expect_test_payment(tx, sim.sim_key, amount, now + TEST_PAYMENT_US)
         data = {"device_id": device_id, "slot_index": slot_index}
         journal.add(tx, type="sim.test_payment", mode=Mode.LIVE, at=now, actor=caller.name, data=data)
@@ -134,10 +132,7 @@ async def expect_test_payment(env: Env, caller: Caller, device_id: str, slot_ind
 
 
 def _sim(reader: Reader, device_id: str, slot_index: int) -> Sim:
-    sim = devices.sim_in_slot(reader, device_id, slot_index, Mode.LIVE)
-    if sim is None:
-        raise Refusal(ErrorCode.SIM_NOT_FOUND)
-    return sim
+    return needed(devices.sim_in_slot(reader, device_id, slot_index, Mode.LIVE), ErrorCode.SIM_NOT_FOUND)
 
 
 def _provider(sim: Sim) -> Provider | None:

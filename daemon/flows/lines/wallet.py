@@ -1,7 +1,7 @@
 """The owner says what the wallet of a line shows: a proof that settles it at once."""
 
 from daemon.core.access.callers import Caller, CallerKind, Operation, require
-from daemon.core.errors import FieldError, Refusal, invalid
+from daemon.core.errors import FieldError, Refusal, invalid, needed
 from daemon.core.limits import MINUTE_US
 from daemon.core.messages.line_trust import PROOF_MINUTES_US
 from daemon.core.text import Text
@@ -46,12 +46,10 @@ async def say_balance(
 
     def job(tx: Tx) -> tuple[Proof, str]:
         env.refuse_if_damaged()
-        method = payment_methods.get(tx, method_id, Mode.LIVE)
-        if method is None:
-            raise Refusal(ErrorCode.PAYMENT_METHOD_NOT_FOUND)
-        sim = None if method.sim_seq is None else devices.sim_by_seq(tx, method.sim_seq)
-        if sim is None:
-            raise Refusal(ErrorCode.METHOD_HAS_NO_SIM)
+        method = needed(payment_methods.get(tx, method_id, Mode.LIVE), ErrorCode.PAYMENT_METHOD_NOT_FOUND)
+        sim = needed(
+            None if method.sim_seq is None else devices.sim_by_seq(tx, method.sim_seq), ErrorCode.METHOD_HAS_NO_SIM
+        )
         currency = PROVIDERS[method.provider].currency
         shown = read_money(balance, currency=currency)
         if shown is None:

@@ -16,7 +16,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from daemon.core.access.callers import Caller, Operation, require
-from daemon.core.errors import Refusal
+from daemon.core.errors import Refusal, needed
 from daemon.core.inputs import WITHOUT_SIM, ReadPart, Source
 from daemon.core.limits import SECOND_US
 from daemon.core.upkeep.clock_check import Times
@@ -156,9 +156,7 @@ def _context(env: Env, tx: Tx, line: str, times: Times, *, pasted: bool) -> Cont
         for method in payment_methods.in_use(tx)
         if line == method.id or (number is not None and number == method.phone_number)
     )
-    method = next(found, None)
-    if method is None:
-        raise Refusal(ErrorCode.PAYMENT_METHOD_NOT_FOUND)
+    method = needed(next(found, None), ErrorCode.PAYMENT_METHOD_NOT_FOUND)
     sim, _device = payment_methods.where(tx, method)
     if sim is not None:
         source = Source(sim.sim_key, sim.device_id, sim.slot_index)

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Final
 
 from daemon.core.access.callers import Caller, Operation, require
-from daemon.core.errors import FieldError, Refusal, invalid
+from daemon.core.errors import FieldError, invalid, needed
 from daemon.core.limits import EXPIRE_BATCH, HOUR_US
 from daemon.core.messages.line_trust import HELD_US_MAX
 from daemon.core.model import ApprovedPayer
@@ -89,9 +89,7 @@ async def revoke_approved_payer(env: Env, caller: Caller, payer_id: str) -> Appr
     now = env.clock.now_us()
 
     def job(tx: Tx) -> ApprovedPayer:
-        payer = payments.approved_payer(tx, payer_id, caller.mode)
-        if payer is None:
-            raise Refusal(ErrorCode.APPROVED_PAYER_NOT_FOUND)
+        payer = needed(payments.approved_payer(tx, payer_id, caller.mode), ErrorCode.APPROVED_PAYER_NOT_FOUND)
         if payments.revoke_payer(tx, payer_id, by=caller.name, now=now):
             journal.add(
                 tx,
@@ -120,9 +118,7 @@ async def confirm_wording(env: Env, caller: Caller, message_id: str, *, undo: bo
     times = env.times()
 
     def job(tx: Tx) -> Confirmed:
-        message = messages.get(tx, message_id)
-        if message is None:
-            raise Refusal(ErrorCode.MESSAGE_NOT_FOUND)
+        message = needed(messages.get(tx, message_id), ErrorCode.MESSAGE_NOT_FOUND)
         act = confirmed_wordings.revoke if undo else confirmed_wordings.confirm
         done = act(tx, env, message, by=caller.name, now=times.wall_us)
         if isinstance(done, str):

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from daemon.core import ids, json_values
 from daemon.core.access.callers import Caller, CallerKind, Operation, of_role, require
-from daemon.core.errors import FieldError, Refusal, invalid
+from daemon.core.errors import FieldError, Refusal, invalid, needed
 from daemon.core.inputs import Idempotency, Keep, Source
 from daemon.core.model import Message, Payment, Review, Transaction, User, WaitingApproval
 from daemon.core.payments.matching import VERIFIED
@@ -172,9 +172,7 @@ def _what_to_ask(tx: Tx, caller: Caller, review: Review, approval: Approval) -> 
         _needs_confirmed(caller, review.reason, approval)
     if approval.reference is not None:
         assert review.branch_id is not None, "it is a copy"
-        named = transactions.by_reference(tx, approval.reference, review.mode)
-        if named is None:
-            raise Refusal(ErrorCode.TRANSACTION_NOT_FOUND)
+        named = needed(transactions.by_reference(tx, approval.reference, review.mode), ErrorCode.TRANSACTION_NOT_FOUND)
         if named.branch_id != review.branch_id:
             raise belongs_to_branch(
                 tx,
@@ -349,9 +347,7 @@ async def undo(env: Env, caller: Caller, review_id: str, *, keep: Keep["Decided"
 
     def decide(tx: Tx) -> Decided:
         env.refuse_if_damaged()
-        review = reviews.get(tx, review_id, caller.mode)
-        if review is None:
-            raise Refusal(ErrorCode.REVIEW_NOT_FOUND)
+        review = needed(reviews.get(tx, review_id, caller.mode), ErrorCode.REVIEW_NOT_FOUND)
         settle.refuse_copy(tx, review.branch_id)
         require(caller, REASONS[review.reason].decider)
         if REASONS[review.reason].needs_password and caller.kind is CallerKind.KEY:
@@ -423,9 +419,7 @@ def _confirmed_wording(tx: Tx, env: Env, review: Review, held: _Held | None, by:
 
 def _open(tx: Tx, env: Env, caller: Caller, review_id: str) -> Review:
     env.refuse_if_damaged()
-    review = reviews.get(tx, review_id, caller.mode)
-    if review is None:
-        raise Refusal(ErrorCode.REVIEW_NOT_FOUND)
+    review = needed(reviews.get(tx, review_id, caller.mode), ErrorCode.REVIEW_NOT_FOUND)
     if review.state != reviews.OPEN:
         raise _decided_before(review)
     return review

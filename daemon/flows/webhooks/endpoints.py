@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 from msgspec import Struct, structs
 
 from daemon.core.access.callers import ANONYMOUS, Caller, CallerKind, Operation, require
-from daemon.core.errors import FieldError, Refusal, invalid
+from daemon.core.errors import FieldError, Refusal, invalid, needed
 from daemon.core.inputs import Keep
 from daemon.core.limits import HOUR_US, MINUTE_US, SECOND_US
 from daemon.core.lines import readiness
@@ -171,10 +171,7 @@ async def update(env: Env, caller: Caller, endpoint_id: str, changes: EndpointCh
 
 
 def _existing(tx: Tx, endpoint_id: str) -> Endpoint:
-    found = endpoints.get(tx, endpoint_id)
-    if found is None:
-        raise Refusal(ErrorCode.ENDPOINT_NOT_FOUND)
-    return found
+    return needed(endpoints.get(tx, endpoint_id), ErrorCode.ENDPOINT_NOT_FOUND)
 
 
 def _receiver(url: str) -> tuple[str, str]:
@@ -396,9 +393,7 @@ def _note(tx: Tx, kind: str, caller: Caller, owner: str, now: int) -> None:
     """Journal the caller; refuse if the endpoint does not exist."""
     endpoint = None
     if owner != endpoints.ACCOUNT:
-        endpoint = endpoints.get(tx, owner)
-        if endpoint is None:
-            raise Refusal(ErrorCode.ENDPOINT_NOT_FOUND)
+        endpoint = needed(endpoints.get(tx, owner), ErrorCode.ENDPOINT_NOT_FOUND)
     journal.add(
         tx, type=kind, mode=Mode.LIVE if endpoint is None else endpoint.mode, at=now, actor=caller.name,
         endpoint_id=None if endpoint is None else endpoint.id,

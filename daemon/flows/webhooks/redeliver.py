@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from daemon.core.access.callers import Caller, Operation, require
-from daemon.core.errors import Refusal
+from daemon.core.errors import Refusal, needed
 from daemon.core.inputs import Keep
 from daemon.core.model import Delivery
 from daemon.core.webhooks.delivery import DeliveryEvent, TransitionError, next_status
@@ -44,10 +44,7 @@ async def redeliver(env: Env, caller: Caller, delivery_id: str, keep: Keep[Redel
     now = env.clock.now_us()
 
     def effect(tx: Tx) -> Redelivered:
-        found = delivery_log.one(tx, delivery_id)
-        if found is None:
-            raise Refusal(ErrorCode.DELIVERY_NOT_FOUND)
-        delivery, endpoint = found
+        delivery, endpoint = needed(delivery_log.one(tx, delivery_id), ErrorCode.DELIVERY_NOT_FOUND)
         if endpoint.mode is Mode.LIVE and caller.mode is Mode.TEST:
             raise Refusal(ErrorCode.LIVE_KEY_REQUIRED)
         if endpoint.deleted_at is not None:
@@ -129,10 +126,9 @@ async def replay_dead_letters(
 
 def _requeue(tx: Tx, caller: Caller, letter_id: str | None, now: int, *, bulk: bool) -> Found:
     """Queue one delivery again, or refuse it before any change."""
-    found = None if letter_id is None else dead_letters.one(tx, letter_id)
-    if found is None:
-        raise Refusal(ErrorCode.DEAD_LETTER_NOT_FOUND)
-    letter, delivery, endpoint, _body = found
+    letter, delivery, endpoint, _body = needed(
+        None if letter_id is None else dead_letters.one(tx, letter_id), ErrorCode.DEAD_LETTER_NOT_FOUND
+    )
     if endpoint.mode is Mode.LIVE and caller.mode is Mode.TEST:
         raise Refusal(ErrorCode.LIVE_KEY_REQUIRED)
     try:
@@ -142,9 +138,7 @@ def _requeue(tx: Tx, caller: Caller, letter_id: str | None, now: int, *, bulk: b
     if endpoint.deleted_at is not None:
         raise Refusal(ErrorCode.ENDPOINT_DELETED)
     dead_letters.requeue(tx, delivery, endpoint, caller.name, now, bulk=bulk)
-    after = dead_letters.one(tx, letter.id)
-    assert after is not None
-    return after
+    return needed(dead_letters.one(tx, letter.id), ErrorCode.DEAD_LETTER_NOT_FOUND)
 
 
 class Signed(Struct, frozen=True):
@@ -166,9 +160,7 @@ async def sign_again(env: Env, caller: Caller, delivery_id: str) -> Signed:
     now = env.clock.now_us()
 
     def job(tx: Tx) -> tuple[delivery_log.Logged, bytes, list[str]]:
-        found = delivery_log.one(tx, delivery_id)
-        if found is None:
-            raise Refusal(ErrorCode.DELIVERY_NOT_FOUND)
+        found = needed(delivery_log.one(tx, delivery_id), ErrorCode.DELIVERY_NOT_FOUND)
         delivery, endpoint = found
         journal.add(
             tx, type="delivery.signed", mode=endpoint.mode, at=now, actor=caller.name,
@@ -197,9 +189,7 @@ async def dismiss(env: Env, caller: Caller, letter_id: str, notes: str, keep: Ke
     now = env.clock.now_us()
 
     def effect(tx: Tx) -> Found:
-        found = dead_letters.one(tx, letter_id)
-        if found is None:
-            raise Refusal(ErrorCode.DEAD_LETTER_NOT_FOUND)
+        found = needed(dead_letters.one(tx, letter_id), ErrorCode.DEAD_LETTER_NOT_FOUND)
         letter, delivery, endpoint, _body = found
         if endpoint.mode is Mode.LIVE and caller.mode is Mode.TEST:
             raise Refusal(ErrorCode.LIVE_KEY_REQUIRED)
@@ -212,8 +202,7 @@ async def dismiss(env: Env, caller: Caller, letter_id: str, notes: str, keep: Ke
                 transaction_id=delivery.transaction_id, endpoint_id=endpoint.id,
                 data={"dead_letter_id": letter.id, "delivery_id": delivery.id},
             )  # fmt: skip
-            found = dead_letters.one(tx, letter_id)
-            assert found is not None
+            return needed(dead_letters.one(tx, letter_id), ErrorCode.DEAD_LETTER_NOT_FOUND)
         return found
 
     return await env.store.write(lambda tx: idempotency.kept(tx, keep, now, lambda: effect(tx)))

@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from daemon.core import json_values
 from daemon.core.access.callers import Caller, Operation, require
-from daemon.core.errors import Refusal
+from daemon.core.errors import Refusal, needed
 from daemon.core.inputs import Keep
 from daemon.core.model import Delivery, PaymentMethod
 from daemon.core.webhooks.endpoint import Endpoint
@@ -162,9 +162,7 @@ def _look(reader: Reader, caller: Caller, asked: ReplayRequest) -> tuple[Endpoin
 
 
 def _endpoint(reader: Reader, caller: Caller, endpoint_id: str) -> Endpoint:
-    found = endpoints.get(reader, endpoint_id)
-    if found is None:
-        raise Refusal(ErrorCode.ENDPOINT_NOT_FOUND)
+    found = needed(endpoints.get(reader, endpoint_id), ErrorCode.ENDPOINT_NOT_FOUND)
     if found.mode is Mode.LIVE and caller.mode is Mode.TEST:
         raise Refusal(ErrorCode.LIVE_KEY_REQUIRED)
     return found

@@ -6,7 +6,7 @@ from msgspec import Struct
 
 from daemon.core import ids
 from daemon.core.access.callers import Caller, Operation, require
-from daemon.core.errors import FieldError, Refusal, invalid
+from daemon.core.errors import FieldError, invalid, needed
 from daemon.core.inputs import Keep
 from daemon.core.json_values import timestamp
 from daemon.core.model import Rule
@@ -148,17 +148,11 @@ async def delete(env: Env, caller: Caller, endpoint_id: str, rule_id: str) -> li
 
 
 def _endpoint(tx: Tx, endpoint_id: str) -> Endpoint:
-    found = endpoints.get(tx, endpoint_id)
-    if found is None:
-        raise Refusal(ErrorCode.ENDPOINT_NOT_FOUND)
-    return found
+    return needed(endpoints.get(tx, endpoint_id), ErrorCode.ENDPOINT_NOT_FOUND)
 
 
 def _rule(tx: Tx, endpoint_id: str, rule_id: str) -> Rule:
-    found = routing.get_rule(tx, endpoint_id, rule_id)
-    if found is None:
-        raise Refusal(ErrorCode.RULE_NOT_FOUND)
-    return found
+    return needed(routing.get_rule(tx, endpoint_id, rule_id), ErrorCode.RULE_NOT_FOUND)
 
 
 def _warnings(tx: Tx, endpoint: Endpoint) -> list[str]:

@@ -3,7 +3,7 @@
 from typing import Final
 
 from daemon.core.access.callers import KEY_SCOPES, ApiKeyAnswer, KeyKind, Use, last_written
-from daemon.core.errors import Refusal
+from daemon.core.errors import needed
 from daemon.core.limits import DAY_US, HOUR_US
 from daemon.core.model import ApiKey
 from daemon.dash.parts.confirming import confirm
@@ -48,9 +48,7 @@ async def create(visit: Visit) -> Outcome:
 async def show_one(visit: Visit) -> Shown:
     """Show one key."""
     key_id = visit.places["id"]
-    row = await visit.env.store.look(lambda reader: users.get_key(reader, key_id))
-    if row is None:
-        raise Refusal(ErrorCode.KEY_NOT_FOUND)
+    row = needed(await visit.env.store.look(lambda reader: users.get_key(reader, key_id)), ErrorCode.KEY_NOT_FOUND)
     values = {"key": _shape(visit, row), "overlaps": OVERLAP_HOURS}
     return Shown("access/key.html", values, row.name)
 

@@ -3,7 +3,7 @@
 from typing import Any, Final
 
 from daemon.core.access.sessions import is_over
-from daemon.core.errors import Refusal
+from daemon.core.errors import Refusal, needed
 from daemon.core.model import BrowserSession, User
 from daemon.dash.parts.confirming import confirm
 from daemon.dash.parts.listing import branch_names
@@ -52,9 +52,7 @@ async def show_one(visit: Visit) -> Shown:
     """Show one user and the open sessions."""
 
     def read(reader: Reader) -> dict[str, Any]:
-        user = users.named(reader, visit.places["id"])
-        if user is None:
-            raise Refusal(ErrorCode.USER_NOT_FOUND)
+        user = needed(users.named(reader, visit.places["id"]), ErrorCode.USER_NOT_FOUND)
         codes = users.recovery_codes_left(reader, user.id)
         return {"user": user, "sessions": _open_now(visit, reader, user), "codes": codes}
 

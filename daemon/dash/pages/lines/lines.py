@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 from msgspec import Struct
 
 from daemon.core.access.callers import Operation, require
-from daemon.core.errors import Refusal
+from daemon.core.errors import Refusal, needed
 from daemon.core.limits import NOTES_CHARACTERS_MAX
 from daemon.core.lines import modem_health, receiving, silence
 from daemon.core.lines.line_json import ACCOUNT_NAME_CHARACTERS_MAX, ClaimedAnswer, MethodChanges, NewMethod, Slot
@@ -265,9 +265,7 @@ def _slot(visit: Visit) -> Slot:
     Raises:
         Refusal: ROUTE_NOT_FOUND.
     """
-    found = _ID.fullmatch(visit.places["id"].lower())
-    if found is None:
-        raise Refusal(ErrorCode.ROUTE_NOT_FOUND)
+    found = needed(_ID.fullmatch(visit.places["id"].lower()), ErrorCode.ROUTE_NOT_FOUND)
     return Slot(found[1], int(found[2]))
 
 
@@ -450,9 +448,10 @@ def _replay(visit: Visit) -> str:
 
 async def show_claim(visit: Visit) -> Shown:
     """Show the payments that a claim would assign to a number."""
-    method = await visit.env.store.read(lambda reader: methods_store.get(reader, visit.places["id"], Mode.LIVE))
-    if method is None:
-        raise Refusal(ErrorCode.PAYMENT_METHOD_NOT_FOUND)
+    method = needed(
+        await visit.env.store.read(lambda reader: methods_store.get(reader, visit.places["id"], Mode.LIVE)),
+        ErrorCode.PAYMENT_METHOD_NOT_FOUND,
+    )
     found = await payment_methods.claim_unplaced(visit.env, visit.caller, method.id, dry_run=True)
     would = ClaimedAnswer.of(found.count, found.first, found.last, found.details, dry_run=True)
     return Shown(

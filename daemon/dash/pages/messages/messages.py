@@ -11,7 +11,7 @@ from typing import Any, Final
 import msgspec
 
 from daemon.core.access.callers import Operation, require
-from daemon.core.errors import Refusal
+from daemon.core.errors import Refusal, needed
 from daemon.core.json_values import timestamp
 from daemon.core.messages.message_json import ChainPosition, balance_chain, reasons_of
 from daemon.core.model import Message
@@ -92,10 +92,7 @@ async def show_one(visit: Visit) -> Shown:
     """Show one message; that its text was shown is in the journal."""
 
     def read(reader: Reader) -> tuple[Message, dict[str, Any]]:
-        known = messages.with_line(reader, visit.places["id"])
-        if known is None:
-            raise Refusal(ErrorCode.ROUTE_NOT_FOUND)
-        message, line = known
+        message, line = needed(messages.with_line(reader, visit.places["id"]), ErrorCode.ROUTE_NOT_FOUND)
         record = balances.of_message(reader, message.id)
         chain = None
         if record is not None:

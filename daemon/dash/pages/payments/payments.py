@@ -3,7 +3,7 @@
 from typing import Any, Final
 
 from daemon.core.access.callers import Operation
-from daemon.core.errors import Refusal
+from daemon.core.errors import Refusal, needed
 from daemon.core.ids import reference_of, split_reference
 from daemon.core.inputs import ReconcileRequest
 from daemon.core.json_values import timestamp
@@ -94,9 +94,7 @@ async def show_list(visit: Visit) -> Shown | Download:
 
 async def show_customer(visit: Visit) -> Shown | Download:
     """Show the payments of one number, their sums, and the orders of the customer."""
-    number = read_phone(f"+{visit.places['id']}")
-    if number is None:
-        raise Refusal(ErrorCode.ROUTE_NOT_FOUND)
+    number = needed(read_phone(f"+{visit.places['id']}"), ErrorCode.ROUTE_NOT_FOUND)
     asked = await listing.ask(visit, of_branches=True)
     wanted = PaymentFilter(
         mode=visit.mode,
@@ -156,10 +154,7 @@ async def reconcile(visit: Visit) -> Outcome:
             found = transaction_list.by_code(reader, plain_code(typed), payment.mode)
         return payment, None if found is None else found[0].reference
 
-    found = await visit.env.store.read(find)
-    if found is None:
-        raise Refusal(ErrorCode.ROUTE_NOT_FOUND)
-    payment, reference = found
+    payment, reference = needed(await visit.env.store.read(find), ErrorCode.ROUTE_NOT_FOUND)
     request = ReconcileRequest(payment.telco_id_as_read, payment.amount_minor, provider=payment.provider)
     sure = await vouched(visit, reference or typed, request)
     place = Goto(f"/dash/payments/{payment.id}", "said_reconciled")
@@ -179,9 +174,7 @@ async def show_one(visit: Visit) -> Shown:
     """Show one payment with its evidence."""
 
     def read(reader: Reader) -> tuple[Listed, dict[str, Any]]:
-        about = payment_list.one(reader, visit.places["id"])
-        if about is None:
-            raise Refusal(ErrorCode.ROUTE_NOT_FOUND)
+        about = needed(payment_list.one(reader, visit.places["id"]), ErrorCode.ROUTE_NOT_FOUND)
         payment, transaction = about.payment, about.transaction
         message = messages.get(reader, payment.message_id)
         record = balances.of_message(reader, payment.message_id)

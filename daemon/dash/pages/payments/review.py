@@ -7,7 +7,7 @@ import msgspec
 from msgspec import Struct
 
 from daemon.core.access.callers import Operation, require
-from daemon.core.errors import Refusal
+from daemon.core.errors import Refusal, needed
 from daemon.core.json_values import timestamp, timestamp_or_none
 from daemon.core.limits import HOUR_US, NOTES_CHARACTERS_MAX, SECOND_US
 from daemon.core.messages.balance_chain import Standing
@@ -129,9 +129,7 @@ async def settle(visit: Visit) -> Outcome:
     """Settle the short order of the review with its payment: the rest came."""
 
     def read(reader: Reader) -> tuple[Transaction, Payment] | None:
-        review = reviews.get(reader, visit.places["id"], None)
-        if review is None:
-            raise Refusal(ErrorCode.REVIEW_NOT_FOUND)
+        review = needed(reviews.get(reader, visit.places["id"], None), ErrorCode.REVIEW_NOT_FOUND)
         order = transactions.get(reader, review.transaction_id or "")
         paid = payments.get(reader, review.payment_id or "")
         return None if order is None or paid is None else (order, paid)
@@ -229,9 +227,7 @@ async def show_one(visit: Visit) -> Shown:
     review_id = visit.places["id"]
 
     def read(reader: Reader) -> tuple[ReviewEvidence, Review | None, Review | None, WaitingApproval | None, str]:
-        found = reviews.evidence_of(reader, review_id, None, visit.now)
-        if found is None:
-            raise Refusal(ErrorCode.REVIEW_NOT_FOUND)
+        found = needed(reviews.evidence_of(reader, review_id, None, visit.now), ErrorCode.REVIEW_NOT_FOUND)
         after, later = _next(visit, reader, found.review), reviews.waiting(reader, review_id)
         sim = None if found.line is None else found.line.sim_seq
         of_balance = found.review.reason == ReviewReason.BALANCE_BREAK

@@ -3,7 +3,7 @@
 import re
 from typing import Final
 
-from daemon.core.errors import Refusal
+from daemon.core.errors import Refusal, needed
 from daemon.core.model import Delivery
 from daemon.core.webhooks.diagnosis import cause_of
 from daemon.core.webhooks.endpoint import Endpoint
@@ -42,10 +42,9 @@ async def endpoint_of(visit: Visit) -> Endpoint:
         Refusal: ENDPOINT_NOT_FOUND.
     """
     endpoint_id = visit.places["id"]
-    found = await visit.env.store.read(lambda reader: endpoints.get(reader, endpoint_id))
-    if found is None:
-        raise Refusal(ErrorCode.ENDPOINT_NOT_FOUND)
-    return found
+    return needed(
+        await visit.env.store.read(lambda reader: endpoints.get(reader, endpoint_id)), ErrorCode.ENDPOINT_NOT_FOUND
+    )
 
 
 def condition(endpoint: Endpoint) -> str:

@@ -12,7 +12,7 @@ import uuid
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from daemon.core.errors import Refusal
+from daemon.core.errors import Refusal, needed
 from daemon.core.ids import reference_of, split_reference
 from daemon.core.json_values import timestamp
 from daemon.core.limits import DEAD_LETTERS_AT_ONCE, NOTES_CHARACTERS_MAX
@@ -111,10 +111,7 @@ async def show_one(visit: Visit) -> Shown:
     delivery_id, t = visit.places["id"], visit.words
 
     def read(reader: Reader) -> dict[str, Any]:
-        found = delivery_log.one(reader, delivery_id)
-        if found is None:
-            raise Refusal(ErrorCode.DELIVERY_NOT_FOUND)
-        delivery, endpoint = found
+        delivery, endpoint = needed(delivery_log.one(reader, delivery_id), ErrorCode.DELIVERY_NOT_FOUND)
         attempts, total = delivery_log.attempts(reader, delivery_id, limit=ATTEMPTS_MAX, offset=0)
         body = deliveries.bodies(reader, [delivery.seq])[delivery.seq]
         try:
@@ -216,9 +213,7 @@ def address_of(kind: DeadLetterCause) -> str:
 
 
 def _kind_of(visit: Visit) -> DeadLetterCause:
-    match = _KIND.fullmatch(visit.places["kind"])
-    if match is None:
-        raise Refusal(ErrorCode.DEAD_LETTER_NOT_FOUND)
+    match = needed(_KIND.fullmatch(visit.places["kind"]), ErrorCode.DEAD_LETTER_NOT_FOUND)
     return DeadLetterCause(visit.places["id"], match[1], match[2], int(match[3]), match[4] == "1")
 
 
@@ -290,10 +285,9 @@ async def _replay(visit: Visit, ids: Sequence[str]) -> int:
 async def show_letter(visit: Visit) -> Shown:
     """Show one dead letter."""
     letter_id = visit.places["id"]
-    found = await visit.env.store.read(lambda reader: dead_letters.one(reader, letter_id))
-    if found is None:
-        raise Refusal(ErrorCode.DEAD_LETTER_NOT_FOUND)
-    letter, delivery, endpoint, body = found
+    letter, delivery, endpoint, body = needed(
+        await visit.env.store.read(lambda reader: dead_letters.one(reader, letter_id)), ErrorCode.DEAD_LETTER_NOT_FOUND
+    )
     why = diagnose(letter, endpoint)
     is_open = letter.replayed_at is None and letter.resolved_at is None
     values = {

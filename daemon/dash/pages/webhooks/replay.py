@@ -6,7 +6,7 @@ from typing import Any, Final
 from urllib.parse import urlencode
 
 from daemon.core.books import day_sheet
-from daemon.core.errors import Refusal
+from daemon.core.errors import needed
 from daemon.core.json_values import timestamp
 from daemon.core.limits import DAY_US
 from daemon.core.webhooks.endpoint import Endpoint
@@ -118,9 +118,7 @@ def _moment(visit: Visit, texts: dict[str, str], name: str) -> int | None:
 
 def _gap(reader: Reader, asked: ReplayRequest) -> dict[str, Any]:
     """Return the payments of a window from the view of the endpoint: how many of each decision, and the first that it lacks."""
-    endpoint = endpoints.get(reader, asked.endpoint_id)
-    if endpoint is None:
-        raise Refusal(ErrorCode.ENDPOINT_NOT_FOUND)
+    endpoint = needed(endpoints.get(reader, asked.endpoint_id), ErrorCode.ENDPOINT_NOT_FOUND)
     counts: Counter[ReplayDecision] = Counter()
     missing: list[tuple[Candidate, ReplayDecision]] = []
     # `more`: the window has more than one start sends, and was looked at that far.

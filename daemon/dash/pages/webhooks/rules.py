@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from daemon.core.errors import Refusal
+from daemon.core.errors import Refusal, needed
 from daemon.core.ids import split_reference
 from daemon.core.model import Payment, Rule, Transaction
 from daemon.core.shape import flat
@@ -71,9 +71,10 @@ async def remove(visit: Visit) -> Goto:
 
 async def _found(visit: Visit) -> tuple[Endpoint, Rule]:
     endpoint, rule_id = await endpoint_of(visit), visit.places["rule"]
-    rule = await visit.env.store.read(lambda reader: routing.get_rule(reader, endpoint.id, rule_id))
-    if rule is None:
-        raise Refusal(ErrorCode.RULE_NOT_FOUND)
+    rule = needed(
+        await visit.env.store.read(lambda reader: routing.get_rule(reader, endpoint.id, rule_id)),
+        ErrorCode.RULE_NOT_FOUND,
+    )
     return endpoint, rule
 
 
