@@ -170,11 +170,7 @@ class KeyBody(Struct, frozen=True):
             fail("expires_in_days", "invalid", "cannot be combined with expires_at")
 
     def new_key(self, now: int) -> keys.NewKey:
-        """Return the key to make.
-
-        Raises:
-            Refusal: VALIDATION_ERROR, if it would have ended or ends too late.
-        """
+        """Return the key to make; VALIDATION_ERROR if it would have ended or ends too late."""
         end = self.expires_at
         if end is not None and not now < end <= now + DAYS_MAX * DAY_US:
             why = f"must be within the next {DAYS_MAX} days"

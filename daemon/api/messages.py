@@ -377,11 +377,7 @@ async def create_test_payment(call: Call) -> Reply:
 async def _deliver(
     call: Call, simulated: SimulatedSms, asked: Idempotency | None, meta: dict[str, Any] | None
 ) -> HttpAnswer:
-    """Deliver the SMS, through the simulated phone if one is attached, and store the answer for a repeat.
-
-    Raises:
-        Unavailable: The disk is full, or the simulated phone did not deliver the SMS in time.
-    """
+    """Deliver the SMS, through the simulated phone if one is attached, and store the answer for a repeat."""
     now = call.env.clock.now_us()
 
     def answer(tx: Tx, message_id: str | None) -> HttpAnswer:

@@ -39,11 +39,7 @@ class ThrowAwayServer:
     """One running server with its folder."""
 
     def __init__(self, settings: str = "", within: Path | None = None) -> None:
-        """Make and start it; `settings` are its options, such as `-c fsync=off`. Its folder is made in `within`.
-
-        Raises:
-            ServerFailed: It did not start.
-        """
+        """Make and start it; `settings` are its options, such as `-c fsync=off`. Its folder is made in `within`."""
         assert _PROGRAMS, "it is installed"
         self._programs = _PROGRAMS[-1]
         self._settings = settings
@@ -64,11 +60,7 @@ class ThrowAwayServer:
         )  # fmt: skip
 
     def run(self, program: str, *arguments: str) -> None:
-        """Run one of the server's programs as its user.
-
-        Raises:
-            ServerFailed: It failed.
-        """
+        """Run one of the server's programs as its user."""
         done = subprocess.run(
             [*_as_user(), str(self._programs / program), *arguments], check=False, cwd="/",
             stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=START_S,
@@ -77,11 +69,7 @@ class ThrowAwayServer:
             raise ServerFailed(done.stderr)
 
     def start(self) -> None:
-        """Start it, and wait until it answers.
-
-        Raises:
-            ServerFailed: It ended, or did not answer in time.
-        """
+        """Start it, and wait until it answers; ServerFailed if it does not in time."""
         with (self.folder / "log").open("ab") as log:
             self._server = subprocess.Popen(
                 [*_as_user("--pdeathsig=QUIT"), str(self._programs / "postgres"), "-D", str(self._data),

@@ -91,7 +91,6 @@ class IdKind(NamedTuple):
 
     Attributes:
         what: The noun of the kind.
-        path: The API path that lists them.
         code: The error code of a missing one.
         listed: The command that lists them.
         names: The members of a row that name it too; `host` is that of its `url`.

@@ -35,8 +35,7 @@ MACHINE_USER: Final = "momo"
 def machine_user(terminal: Terminal, verb: str) -> pwd.struct_passwd | None:
     """Return the user to become for a verb; None to stay the caller.
 
-    Raises:
-        Failure: NOT_PERMITTED, if the machine's shop is meant and the caller is neither root nor its user.
+    If the machine's shop is meant, only root and its user may.
     """
     if not terminal.located.machine or verb in frozenset({"decode", "demo", "verify"}):
         return None
@@ -92,9 +91,6 @@ def run_verb(terminal: Terminal, verb: str, *flags: str, stdin: str | None = Non
     """Run a verb to its end; its stdout is one JSON document.
 
     Its stderr is dropped, because the document has the same information, unless there is no document.
-
-    Raises:
-        Failure: The verb refused, or did not answer with a document.
     """
     user = machine_user(terminal, verb)
     done = subprocess.run(  # noqa: S603  # our own program
@@ -172,12 +168,7 @@ _DIED: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Started:
-    """The result of a start.
-
-    Attributes:
-        status: `started`, `already_running`, or `starting` if it was not ready in time.
-        supervisor: The service that keeps it running; `none` without one.
-    """
+    """The result of a start: `started`, `already_running`, or `starting` if it was not ready in time."""
 
     status: str
     pid: Any  # JSON

@@ -178,13 +178,7 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """One shop's service of one kind.
-
-    Attributes:
-        shop: The values in its files.
-        folder: The folder of the unit file.
-        path: The unit file.
-    """
+    """One shop's service of one kind, in the unit file `path`."""
 
     kind: Kind
     shop: UnitValues

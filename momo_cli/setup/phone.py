@@ -44,8 +44,7 @@ def keep_given(setup: Setup) -> tuple[str, str]:
 def offer(setup: Setup) -> Row | None:
     """Ask whether the SIM is in a HiLink stick or an Android phone, and add it.
 
-    Returns:
-        The result: `done` for a stick, which is read from now on, `needs_action` for a phone; None if nothing was added.
+    Returns `done` for a stick, which is read from now on, `needs_action` for a phone; None if nothing was added.
     """
     if not setup.may_ask("source"):
         return None

@@ -70,12 +70,10 @@ class Batch:
 
     Attributes:
         outcomes: Processes the next item at each step; each outcome has `ok`, and `code` if it was refused.
-        total: The number of items.
         doing: The verb of the progress line, such as "Sending".
         done: The word for successful items in the summary, such as "replayed".
         counted: Further members of an outcome; the summary counts the true ones.
         found: The members of `counted` that make the exit code 6.
-        good: The number of successful items.
         refused: The number of refused items by code.
         counts: The number of items by member of `counted`.
         lost: Why the daemon could no longer be reached.

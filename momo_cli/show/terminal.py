@@ -72,11 +72,6 @@ class Terminal:
     """The input and output of a command.
 
     Attributes:
-        flags: The global flags.
-        located: The shop.
-        stdin: The stream of answers to questions.
-        stdout: The stream of the result.
-        stderr: The stream of messages.
         output: The form of stdout.
         on_screen: stdout is a terminal.
         color: stdout may have colour.
@@ -84,7 +79,6 @@ class Terminal:
         symbols: Characters outside ASCII may be shown.
         width: Columns of the terminal that shows stdout.
         message_width: Columns of the terminal that shows stderr.
-        now: Returns the time.
         commands: The words of every command, to recognise commands in texts.
         shop_zone: Returns the name of the shop's time zone; empty if unknown.
         unfinished: The state of the progress line on stderr.

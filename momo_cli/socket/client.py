@@ -71,7 +71,6 @@ class Client:
         timeout_s: The time limit of each call; None is no limit.
         warn: Writes a line to stderr.
         trace: Receives each call and answer (`-v`, `--debug`).
-        pause: Waits for a number of seconds.
         sandbox: Every call is made in test mode.
         retry_s: For how long a refused connection is tried again, in seconds.
     """
@@ -106,21 +105,9 @@ class Client:
         idempotency_key: str | None = None,
         sandbox: bool = False,
     ) -> Reply:
-        """Make one call.
+        """Make one call, and return the daemon's answer, with a status below 400.
 
-        Args:
-            method: The HTTP method.
-            path: A path of `wire.Path`, placeholders filled by `path_of`.
-            query: The query; members that are None are omitted.
-            body: Sent as JSON.
-            idempotency_key: Sent as a header; it makes the call safe to repeat.
-            sandbox: Make the call in test mode.
-
-        Returns:
-            The daemon's answer, with a status below 400.
-
-        Raises:
-            Failure: The daemon refused, or could not be reached.
+        Members of the query that are None are omitted. An idempotency key makes the call safe to repeat.
         """
         headers = {"Accept": "application/json"}
         if idempotency_key is not None:
@@ -147,11 +134,7 @@ class Client:
             offset = offset + page if after is None else 0
 
     def raw(self, method: str, target: str, body: object, headers: Mapping[str, str]) -> Reply:
-        """Make a call as typed by the user; an answer that is not JSON has an empty `body`.
-
-        Raises:
-            Failure: As `call`; USAGE for an event stream, which never ends.
-        """
+        """Make a call as typed by the user; an answer that is not JSON has an empty `body`."""
         return self._sent(method, target, body, headers, any_text=True)
 
     def _sent(
@@ -185,19 +168,10 @@ class Client:
     def events(
         self, *, since: str | None = None, reference: str | None = None, left: Callable[[], float] | None = None
     ) -> Iterator[Event | None]:
-        """Read the event stream until the connection ends.
+        """Read the event stream until the connection ends: of one transaction or all, after the event `since`.
 
-        Args:
-            since: The id of the last event that was seen; None starts with new events.
-            reference: Only events of this transaction.
-            left: Returns the seconds until the stream should end.
-
-        Yields:
-            Each event; None once when the stream is open and for each keep-alive, so that the
-            caller can check the time. Ends with the connection; continue with `since`.
-
-        Raises:
-            Failure: The daemon refused, or could not be reached.
+        Yields each event, and None when the stream is open and for each keep-alive, so that the caller can check the
+        time. `left` returns the seconds until the stream should end.
         """
         target = _target(wire.Path.EVENTS, {"since": since, "reference": reference})
         headers = {} if since is None else {"Last-Event-ID": since}
@@ -386,7 +360,6 @@ class Outage:
     """Decides whether a wait goes on, and says each reason once on stderr.
 
     Attributes:
-        client: Its `warn` gets the lines.
         resume: The command with which to go on after the wait was given up; empty if there is none.
         answered: Whether the daemon has answered this command. Before, a daemon that does not run ends the command.
     """
@@ -400,10 +373,8 @@ class Outage:
     def missed(self, failure: Failure | None = None) -> None:
         """Handle a failed call, or without `failure` a connection that ended; return if the wait goes on.
 
-        A 503 does not count as away: the daemon runs, and the wait is limited by its own time only.
-
-        Raises:
-            Failure: `failure`, if waiting is of no use, or the daemon has been away for `AWAY_S_MAX`.
+        It raises `failure` if waiting is of no use, or the daemon has been away for `AWAY_S_MAX`. A 503 does not count
+        as away: the daemon runs, and the wait is limited by its own time only.
         """
         if failure is not None and failure.http_status == _UNAVAILABLE:
             self.answered, self._away_at = True, None

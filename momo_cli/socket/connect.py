@@ -34,7 +34,6 @@ class Located:
     """One shop, as this process sees it.
 
     Attributes:
-        places: The folders and files.
         socket: The socket to connect to: the first candidate that exists, else the first candidate.
         environ: The environment for child processes.
         machine: It is the machine's shop, which runs as the user `momo`.

@@ -39,10 +39,6 @@ class Response:
     `receive` returns at most the given number of bytes, and none at the end of the connection (`socket.recv`).
     Interim answers (1xx) are skipped. httptools calls the methods `on_...`.
 
-    Attributes:
-        status: The status code, from 200.
-        headers: Names and values as they came.
-
     The constructor and the methods that read raise:
         ConnectionError: The connection ended before the answer did.
         OSError: Errors of `receive`, such as TimeoutError.

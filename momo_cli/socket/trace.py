@@ -19,12 +19,7 @@ _TYPED: Final = ("search",)
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """Writes the calls on the socket.
-
-    Attributes:
-        say: Writes one line.
-        whole: Write headers and bodies too.
-    """
+    """Writes the calls on the socket, with headers and bodies if `whole`."""
 
     say: Callable[[str], None]
     whole: bool = False

@@ -273,8 +273,7 @@ def suggested_reference(row: Row, number: int) -> str:
 def ask_for_suggestion(terminal: Terminal, row: Row) -> str | None:
     """Show the suggestions and read one key.
 
-    Returns:
-        The reference of the transaction; empty for none of them; None to decide later.
+    Returns the reference of the transaction; empty for none of them; None to decide later.
     """
     found = suggestions_of(row)
     for line in suggestion_lines(row):

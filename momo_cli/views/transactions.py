@@ -220,9 +220,6 @@ def follow_events(
     Yields each event once, and None at each keep-alive and lost connection, so that the caller can check the time.
     The command to go on with is `resume`, with `--since-event` added. If the caller handles the end of an outage
     itself, it gives its own `outage`.
-
-    Raises:
-        Failure: As `Outage.missed`.
     """
     own = Outage(client, resume)
     while True:
@@ -257,12 +254,8 @@ def wait_for(
     The status is read before the event stream is opened, again when it is open (so that no change is missed), and
     again at each event and keep-alive. The wait goes on while the daemon restarts, and while it answers 503.
 
-    `limit_s` is the time limit in seconds, 0 is no limit; `answered` is whether the daemon has answered this command;
-    `monotonic` is a monotonic clock. Returns the transaction as it was last read, and the exit code: 0 goal met, 6
-    another final status, 8 timed out.
-
-    Raises:
-        Failure: The daemon refused, or was away for too long; exit code 8 if the time is over and no call succeeded.
+    `limit_s` is the time limit in seconds, 0 is no limit; `answered` is whether the daemon has answered this command.
+    Returns the transaction as it was last read, and the exit code: 0 goal met, 6 another final status, 8 timed out.
     """
     deadline = monotonic() + limit_s if limit_s else float("inf")
 

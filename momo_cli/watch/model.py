@@ -96,13 +96,7 @@ class Ask:
 
 @dataclass(slots=True)
 class Model:
-    """The state of the screen.
-
-    Attributes:
-        chosen: The id of the selected review.
-        chosen_at: When it was selected, seconds of a monotonic clock.
-        flash_until: Until when the newest payment is highlighted.
-    """
+    """The state of the screen; the times are seconds of a monotonic clock."""
 
     read_only: bool = False
     sound: bool = True

@@ -103,11 +103,7 @@ class Authenticator:
 
 
 def _in_mode(scope: AsgiScope, caller: Caller) -> Caller:
-    """Bind a caller that sees both modes to the sandbox if `Svc-Mode` is `test`.
-
-    Raises:
-        Refusal: VALIDATION_ERROR if the header is not a mode.
-    """
+    """Bind a caller that sees both modes to the sandbox if `Svc-Mode` is `test`."""
     mode = header(scope, _MODE)
     if mode is None or mode == Mode.LIVE:
         return caller
@@ -175,12 +171,7 @@ class KeyCallers:
 
 
 async def session_caller(env: Env, token: str, now_us: int) -> Caller:
-    """Return the caller behind a session token.
-
-    Raises:
-        Refusal: UNAUTHORIZED.
-        Unavailable: The master key is locked, so the token cannot be checked.
-    """
+    """Return the caller behind a session token, or UNAUTHORIZED; Unavailable if the master key is locked."""
     sealed, ended = await env.store.read(
         lambda reader: (passwords.session_key(reader), passwords.ended_sessions(reader))
     )
@@ -234,11 +225,7 @@ def unauthorized(message: str | None = None) -> Refusal:
 
 
 def needs(caller: Caller, *scopes: Scope) -> None:
-    """Reject a caller that has none of these scopes.
-
-    Raises:
-        Refusal: SECRET_KEY_REQUIRED for a publishable key, otherwise INSUFFICIENT_SCOPE.
-    """
+    """Reject a caller that has none of these scopes."""
     if any(caller.may(scope) for scope in scopes):
         return
     if caller.publishable:
@@ -247,31 +234,19 @@ def needs(caller: Caller, *scopes: Scope) -> None:
 
 
 def needs_live(caller: Caller) -> None:
-    """Reject a test key.
-
-    Raises:
-        Refusal: LIVE_KEY_REQUIRED.
-    """
+    """Reject a test key."""
     if caller.mode is Mode.TEST:
         raise Refusal(ErrorCode.LIVE_KEY_REQUIRED)
 
 
 def needs_operator(caller: Caller) -> None:
-    """Reject an API key: only sessions and the socket, which operators use, are allowed.
-
-    Raises:
-        Refusal: SESSION_REQUIRED.
-    """
+    """Reject an API key: only sessions and the socket, which operators use, are allowed."""
     if caller.kind is CallerKind.KEY:
         raise Refusal(ErrorCode.SESSION_REQUIRED)
 
 
 def needs_owner(caller: Caller) -> None:
-    """Reject all callers but the owner: a session, or on the socket root and the user that runs momo.
-
-    Raises:
-        Refusal: SESSION_REQUIRED.
-    """
+    """Reject all callers but the owner: a session, or on the socket root and the user that runs momo."""
     if caller.owner:
         return
     if caller.kind is CallerKind.SOCKET:

@@ -24,23 +24,13 @@ class ClientGoneError(Exception):
 
 
 async def read_object(scope: Scope, receive: Receive) -> dict[str, Any]:
-    """Return the body as one JSON object.
-
-    Raises:
-        Refusal: UNSUPPORTED_MEDIA_TYPE, PAYLOAD_TOO_LARGE or INVALID_JSON.
-        ClientGoneError: The connection ended first.
-    """
+    """Return the body as one JSON object. Like all functions here it raises ClientGoneError if the connection ends."""
     _needs_json(scope)
     return parse(await read_bytes(scope, receive))
 
 
 async def read_pieces(scope: Scope, receive: Receive, most: int, *, limit: int | None = None) -> AsyncIterator[bytes]:
-    """Return the body as it comes, at most so many bytes; a refusal names `limit`, if the body may have less.
-
-    Raises:
-        Refusal: PAYLOAD_TOO_LARGE; the connection is closed.
-        ClientGoneError: The connection ended first.
-    """
+    """Return the body as it comes, at most so many bytes; a refusal names `limit`, if the body may have less."""
     length = header(scope, b"content-length") or "0"
     if len(length) > 7 or int(length) > most:
         raise _too_large(limit or most)
@@ -59,12 +49,7 @@ async def read_pieces(scope: Scope, receive: Receive, most: int, *, limit: int |
 
 
 async def read_large_object(scope: Scope, receive: Receive, limit: int) -> dict[str, Any]:
-    """Return a body as `read_large`, as one JSON object. Of a duplicate key the last value counts.
-
-    Raises:
-        Refusal: As `read_object`.
-        ClientGoneError: The connection ended first.
-    """
+    """Return a body as `read_large`, as one JSON object. Of a duplicate key the last value counts."""
     body = await read_large(scope, receive, limit)
     try:
         value = msgspec.json.decode(body)
@@ -79,12 +64,7 @@ async def read_large_object(scope: Scope, receive: Receive, limit: int) -> dict[
 
 
 async def read_large(scope: Scope, receive: Receive, limit: int) -> bytes:
-    """Return a JSON body of up to `limit` bytes, from another momo. It may be gzipped; the limit is that of the text.
-
-    Raises:
-        Refusal: As `read_object`.
-        ClientGoneError: The connection ended first.
-    """
+    """Return a JSON body of up to `limit` bytes, from another momo; if it is gzipped, of its text."""
     _needs_json(scope)
     octets = await read_bytes(scope, receive, limit)
     coding = (header(scope, b"content-encoding") or "identity").strip().lower()
@@ -108,10 +88,6 @@ async def read_object_if_any(scope: Scope, receive: Receive) -> dict[str, Any]:
     """Return the body as one JSON object, an empty one for an empty body, where every member is optional.
 
     Without a body the content type is ignored, because many clients send one with every request.
-
-    Raises:
-        Refusal: As `read_object`.
-        ClientGoneError: The connection ended first.
     """
     body = await read_bytes(scope, receive)
     if not body:
@@ -121,11 +97,7 @@ async def read_object_if_any(scope: Scope, receive: Receive) -> dict[str, Any]:
 
 
 def parse(body: bytes) -> dict[str, Any]:
-    """Parse a body as one JSON object.
-
-    Raises:
-        Refusal: INVALID_JSON with the reason.
-    """
+    """Parse a body as one JSON object; INVALID_JSON with the reason if it is none."""
     try:
         text = body.decode("utf-8")
         if text.startswith(_BYTE_ORDER_MARK):
@@ -183,12 +155,7 @@ def _needs_json(scope: Scope) -> None:
 
 
 async def read_bytes(scope: Scope, receive: Receive, limit: int = BODY_BYTES_MAX) -> bytes:
-    """Return the body as sent; `parse` reads it afterwards.
-
-    Raises:
-        Refusal: PAYLOAD_TOO_LARGE.
-        ClientGoneError: The connection ended first.
-    """
+    """Return the body as sent; `parse` reads it afterwards."""
     length = header(scope, b"content-length") or "0"
     if header(scope, b"expect") is not None and (len(length) > 7 or int(length) > limit):
         # The client waits for `100 Continue`, so the body is not sent yet and does not have to be discarded.

@@ -64,13 +64,9 @@ class Listeners:
     ) -> None:
         """Store the settings; `bind` opens the sockets.
 
-        Args:
-            socket_path: Path of the Unix socket.
-            http: `HOST:PORT`, None for no TCP.
-            tls: Certificate chain and key for TCP, paths of PEM files; empty is plain HTTP.
-            connections: Maximum number of simultaneous TCP connections.
-            open_to_all: Let every local user connect to the socket (0666 in 0755); peer credentials then decide.
-            entropy: Source of request ids for answers that do not reach the application.
+        `http` is `HOST:PORT`, None for no TCP; `tls` the paths of a certificate chain and its key for TCP, empty for
+        plain HTTP. With `open_to_all` every local user may connect to the socket (0666 in 0755); peer credentials then
+        decide. `entropy` makes request ids for answers that do not reach the application.
         """
         self.http_address = ""
         self._path = Path(socket_path)
@@ -97,9 +93,6 @@ class Listeners:
         """Bind both addresses. Clients can connect from now on; they are answered once `serve` runs.
 
         With `patient`, an address that may be free later is noted in `waiting`, and `serve` tries it again.
-
-        Raises:
-            ListenError: An address cannot be bound.
         """
         self.waiting = {"socket": "", **({} if self._http is None else {"http": ""})}
         try:
@@ -220,11 +213,7 @@ class Listeners:
         return TlsServer(each, factory, self._tls, self._limits)
 
     def reload_certificate(self) -> None:
-        """Use the present certificate files for new connections; those that are open keep theirs.
-
-        Raises:
-            ListenError: The files cannot be used; the certificate of before stays in use.
-        """
+        """Use the present certificate files for new connections; unusable ones (ListenError) change nothing."""
         # Tried first in a context of its own: a key that does not fit would spoil the one in use.
         if self._tls is not None and tls_context(*self._tls_files) is not None:
             certificate, key = self._tls_files
@@ -307,11 +296,7 @@ class Listeners:
 
 
 def split_address(address: str) -> tuple[str, int]:
-    """Split `HOST:PORT`; an IPv6 host is in brackets.
-
-    Raises:
-        ListenError: It does not have this form.
-    """
+    """Split `HOST:PORT`; an IPv6 host is in brackets."""
     host, colon, port = address.rpartition(":")
     host = host.removeprefix("[").removesuffix("]")
     if not colon or not host or not port.isdecimal() or int(port) > 65_535:
@@ -320,11 +305,7 @@ def split_address(address: str) -> tuple[str, int]:
 
 
 def tls_context(certificate: str, key: str) -> ssl.SSLContext | None:
-    """Return the TLS context of the server, None if no certificate is set.
-
-    Raises:
-        ListenError: The files cannot be used; the text names them.
-    """
+    """Return the TLS context of the server, None if no certificate is set. ListenError names unusable files."""
     if not certificate:
         return None
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)

@@ -37,9 +37,8 @@ class ConnectionLimits(Struct):
         tcp_max: Maximum number of simultaneous TCP connections. Connections of the Unix socket are not counted, so
             that TCP clients cannot lock the shop's own users out.
         busy: Builds the complete response, with status line, for a connection above the maximum.
-        malformed: Builds the complete response for data that is not HTTP.
-        too_large: Builds the complete response for a request line and headers above the limit (RFC 6585, section 5).
-        connections: The open connections.
+        malformed: The same for data that is not HTTP.
+        too_large: The same for a request line and headers above the limit (RFC 6585, section 5).
         emptied: Set when the last connection closes.
     """
 

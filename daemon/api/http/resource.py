@@ -19,12 +19,9 @@ from daemon.wire import Scope as KeyScope
 
 
 class Operation(Struct, frozen=True):
-    """The handler of one method of a path.
+    """The handler of one method of a path. One of the scopes is enough; none allows every authenticated caller.
 
-    Attributes:
-        scopes: One of these is enough; empty allows every authenticated caller.
-        public: No authentication.
-        of_branch: Also for keys of one branch of a hub; it reads only what is of this branch.
+    With `of_branch` keys of one branch of a hub may too; they read only what is of this branch.
     """
 
     handler: Handler

@@ -105,15 +105,11 @@ class Hooks(Struct, frozen=True):
 
     Attributes:
         on_shutdown: Starts the shutdown of the daemon; returns at once.
-        log: The log for internal errors.
-        phone_states: Returns the current state of each modem.
         receiving: Returns whether every line receives and the id of the problem; (None, None) before the first look.
         inspect: Queries the health of a modem by its device id; False if it does not answer.
         deliver: Sends an SMS to the simulated phone of a network, part by part, and returns the source that it was read
             from; None while no simulated phone is attached.
-        channels: The notice channels in the settings, such as `email`.
         resolver: Resolves the hosts of webhook addresses; None uses the system's resolver.
-        log_folder: The folder of the log files.
         pages: Serves everything below `/pay/`; None for no pages.
         dash: Serves the dashboard, `/dash` and everything below; None for none.
         posted: Returns the running source of a name that gets its messages by POST; None if there is none.
@@ -142,11 +138,7 @@ class InFlight:
 
     @asynccontextmanager
     async def alone(self, claim: Idempotency | None) -> AsyncIterator[None]:
-        """Run the block while no other call with this key is running; without a key, at once.
-
-        Raises:
-            Refusal: IDEMPOTENCY_IN_PROGRESS if the other call is still running after two seconds.
-        """
+        """Run the block while no other call with this key is running, at most two seconds later."""
         if claim is None:
             yield
             return
@@ -194,11 +186,7 @@ class Query:
         self._unread = dict.fromkeys(query)
 
     def read(self, shape: type[T]) -> T:
-        """Return the query in its shape.
-
-        Raises:
-            Refusal: VALIDATION_ERROR, naming every wrong parameter.
-        """
+        """Return the query in its shape; VALIDATION_ERROR names every wrong parameter."""
         for each in members(shape):
             self._unread.pop(each.name, None)
         found, lowered = read_query(shape, self._given)
@@ -269,13 +257,7 @@ _HEADER: Final = IDEMPOTENCY_HEADER.lower().encode()
 def claim(call: Call, body: Mapping[str, Any], *, field: bool = False) -> Idempotency | None:
     """Return the idempotency key of a call with its scope and fingerprint, None if it has no key.
 
-    Args:
-        call: The call.
-        body: Its body.
-        field: The operation also accepts the key as a field of the body.
-
-    Raises:
-        Refusal: IDEMPOTENCY_KEY_INVALID or IDEMPOTENCY_KEY_CONFLICT.
+    With `field` the key may also be a member of the body.
     """
     # All of them: two different headers are a conflict.
     keys: list[object] = []

@@ -43,14 +43,9 @@ class OperationDescription(Struct, frozen=True):
     Attributes:
         title: A few words. The `operationId` is derived from them, so do not change them.
         answer: The answer's shape, or `STREAM`.
-        reads: The shape of the body.
-        query: The shape of the query string.
         errors: The errors specific to this operation. Errors of keys, scopes, rates, bodies and idempotency are added.
         example: A valid body.
-        body_optional: The body may be omitted.
-        idempotent: The operation accepts an `Idempotency-Key` header.
         key_field: The idempotency key is also accepted as a field of the body.
-        status: HTTP status of a success.
     """
 
     title: str

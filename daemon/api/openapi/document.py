@@ -119,11 +119,7 @@ return the same answer for 24 hours.
 def document(routes: Operations, version: str, *, strict: bool = False, address: str = "/") -> dict[str, Any]:
     """Build the OpenAPI document.
 
-    Args:
-        routes: The routes of the application.
-        version: The version of the program.
-        strict: Forbid members that the schemas do not name; the tests validate answers against this document.
-        address: The base URL of the API.
+    `strict` forbids members that the schemas do not name; the tests validate answers against this document.
     """
     shapes = components()
     codes = sorted({code for _, _, found in _described(routes) for code in _errors(*found)})

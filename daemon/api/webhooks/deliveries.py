@@ -139,11 +139,7 @@ async def get_attempts(call: Call) -> Reply:
 
 
 async def find_delivery(call: Call) -> delivery_log.Logged:
-    """Return the delivery named by the path, and its endpoint.
-
-    Raises:
-        Refusal: DELIVERY_NOT_FOUND; LIVE_KEY_REQUIRED for a test key and a live endpoint.
-    """
+    """Return the delivery named by the path, and its endpoint."""
     wanted = call.uuid(ErrorCode.DELIVERY_NOT_FOUND)
     found = needed(
         await call.env.store.look(lambda reader: delivery_log.one(reader, wanted)), ErrorCode.DELIVERY_NOT_FOUND

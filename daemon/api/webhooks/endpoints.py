@@ -79,21 +79,13 @@ class EndpointMeta(Struct, frozen=True):
 
 
 def needs_open_collections(call: Call) -> None:
-    """Reject the call if open collections are disabled.
-
-    Raises:
-        Refusal: OPEN_COLLECTIONS_DISABLED.
-    """
+    """Reject the call if open collections are disabled."""
     if not call.env.config.open_collections.enabled:
         raise Refusal(ErrorCode.OPEN_COLLECTIONS_DISABLED)
 
 
 async def find(call: Call) -> Endpoint:
-    """Return the endpoint named by the path.
-
-    Raises:
-        Refusal: ENDPOINT_NOT_FOUND; LIVE_KEY_REQUIRED for a test key and a live endpoint.
-    """
+    """Return the endpoint named by the path."""
     endpoint_id = call.uuid(ErrorCode.ENDPOINT_NOT_FOUND)
     found = needed(
         await call.env.store.look(lambda reader: endpoints.get(reader, endpoint_id)), ErrorCode.ENDPOINT_NOT_FOUND
@@ -307,12 +299,7 @@ async def rotate_account(call: Call) -> Reply:
 
 
 async def _confirmed(call: Call, *, of_endpoint: bool) -> tuple[Endpoint | None, bool, dict[str, Any] | None]:
-    """Check the password; return the endpoint, whether to expire old secrets at once, and the warnings.
-
-    Raises:
-        Refusal: SESSION_REQUIRED for a key, OPEN_COLLECTIONS_DISABLED, ENDPOINT_NOT_FOUND, VALIDATION_ERROR,
-            INVALID_PASSWORD with `attempts_remaining`, TOO_MANY_ATTEMPTS with `retry_after`.
-    """
+    """Check the password; return the endpoint, whether to expire old secrets at once, and the warnings."""
     needs_operator(call.caller)
     endpoint = None
     if of_endpoint:

@@ -20,9 +20,6 @@ async def confirm(visit: Visit) -> None:
     """Check the field `confirm_password` of a dangerous form.
 
     The password holds for 10 minutes in this browser, and the field is shown only when it is needed (`needs_password`).
-
-    Raises:
-        FormWrong: The password is wrong.
     """
     try:
         await users.confirm(visit.env, visit.caller, visit.form.get("confirm_password"))
@@ -48,10 +45,7 @@ def doubt_words(visit: Visit, doubt: UnprovedSource | None, payment: Payment) ->
 async def vouched(visit: Visit, reference: str, request: ReconcileRequest) -> ReconcileRequest:
     """Return what may be reconciled; for a doubtful payment only after `ui.vouch` was filled in.
 
-    A user who may not decide about the doubt is refused by the flow.
-
-    Raises:
-        FormWrong: The doubt is among the errors, as `doubt`.
+    Else the doubt is among the errors, as `doubt`. A user who may not decide about the doubt is refused by the flow.
     """
     doubt = await reconcile.needs_password(visit.env, visit.caller, reference, request, visit.idempotency)
     if doubt is None or not visit.may(Operation.DECIDE_FORGERY):

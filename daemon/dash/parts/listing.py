@@ -39,8 +39,7 @@ Row = TypeVar("Row")
 class Choice(Struct, frozen=True):
     """A filter or an order with fixed options; the words are `<name>` and `<name>_<option>`; "" is every row.
 
-    Attributes:
-        named: The options are names, shown as they are.
+    Options that are `named` are shown as they are.
     """
 
     name: str
@@ -50,13 +49,11 @@ class Choice(Struct, frozen=True):
 
 
 class Asked(Struct, frozen=True):
-    """The query of a list, read from the address.
+    """The query of a list, read from the address; the times are microseconds.
 
     Attributes:
-        choices: The filters.
         chosen: The option of each choice, its default for an unknown one.
-        search: Text to search for; None for none.
-        since: Start of the day `from`, microseconds; None for none.
+        since: Start of the day `from`.
         until: End of the day `to`.
         after: Id of the row after which the page starts; None for the first page.
         as_csv: The address asks for the file.
@@ -93,9 +90,7 @@ class Listing(Struct, Generic[Row], frozen=True):
     """One page of a list for the template.
 
     Attributes:
-        rows: The rows.
-        choices: The filters.
-        chosen: The option of each.
+        chosen: The option of each choice.
         search: The text in the search field; None if the list has no search.
         days: The days in the two fields of the filter; None if the list has no days.
         first: Address of the first page; "" on it, and where the page before is the first.
@@ -172,7 +167,6 @@ class ListPage(Struct, Generic[Row], frozen=True):
 
     Attributes:
         name: Name of the file.
-        template: Its template.
         columns: The columns of the file, and how each value is read from a row.
         branch_of: Reads the branch of a row, for a list with branches.
         searched: The list has a search field.
@@ -191,12 +185,8 @@ class ListPage(Struct, Generic[Row], frozen=True):
     ) -> Shown | Download:
         """Return the page, or the file if the address asks for it.
 
-        Args:
-            visit: The request.
-            asked: The result of `ask`.
-            rows: The rows of the page.
-            last: Id of the last row if more follow, else None.
-            values: Further values for the template; `count` and `sum` are those of the list.
+        `last` is the id of the last row if more follow, else None. Of `values` for the template, `count` and `sum` are
+        those of the list.
         """
         if asked.as_csv:
             return await self._file(visit, asked, rows)
@@ -243,9 +233,6 @@ class ListPage(Struct, Generic[Row], frozen=True):
         """Return the rows as CSV and record the export in the journal; a page that says so if there are too many.
 
         A cell that a spreadsheet would read as a formula begins with an apostrophe.
-
-        Raises:
-            Refusal: ROLE_REQUIRED.
         """
         require(visit.caller, Operation.EXPORT)
         if len(rows) > CSV_ROWS_MAX:

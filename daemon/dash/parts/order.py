@@ -81,11 +81,7 @@ class CustomerOrder(Struct, frozen=True):
 
 
 def facts_of(reader: Reader, reference: str) -> CheckoutFacts:
-    """Return the facts of a transaction.
-
-    Raises:
-        Refusal: TRANSACTION_NOT_FOUND, also for the holder of a payment without a transaction.
-    """
+    """Return the facts of a transaction; the holder of a payment without a transaction is not one."""
     transaction_id = split_reference(reference)
     found = None
     if transaction_id is not None:

@@ -137,11 +137,7 @@ def response(
 
 
 def check_origin(scope: Scope) -> None:
-    """Reject a POST that another site made.
-
-    Raises:
-        Refusal: FORM_REFUSED.
-    """
+    """Reject a POST that another site made."""
     site = header(scope, b"sec-fetch-site")
     if site and site != "same-origin":
         raise Refusal(ErrorCode.FORM_REFUSED)
@@ -154,16 +150,9 @@ def check_origin(scope: Scope) -> None:
 
 
 def claim_form(form: Mapping[str, str], cookie: str, path: str, who: str) -> Idempotency:
-    """Return the idempotency key of a form.
+    """Return the idempotency key of a form; reject one without the token of this browser, session and form.
 
-    Args:
-        form: The fields of the form.
-        cookie: The token in the cookie.
-        path: The address that the form was posted to.
-        who: The id of the session, empty before the login.
-
-    Raises:
-        Refusal: FORM_REFUSED if the form has no token, or one of another browser, session or form.
+    `who` is the id of the session, empty before the login.
     """
     nonce = needed(read_form_token(cookie, path, form.get(FIELD, "")), ErrorCode.FORM_REFUSED)
     fields = sorted((name, text) for name, text in form.items() if name != FIELD)

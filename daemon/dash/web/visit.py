@@ -49,11 +49,8 @@ class Machine(Struct, frozen=True):
     """Dependencies besides the environment, provided by the composition root.
 
     Attributes:
-        log: The log for internal errors.
         phone_states: Returns the current state of each modem.
-        places: The paths of the shop.
         channels: The channels of notices to the owner.
-        resolver: Finds the addresses of the hosts of webhooks.
         inspect: Asks a modem for its state by its device id; False if it does not answer.
         restart: Ends the daemon so that it starts again, once the answer is sent.
     """
@@ -71,10 +68,8 @@ class Shown(Struct, frozen=True):
     """A page to show.
 
     Attributes:
-        template: File below `daemon/dash/look/`.
         values: Values for the template, besides those of every template (docs/shop/dashboard.md).
         title: Replaces the title of the table; text that is shown as it is.
-        status: HTTP status.
         cookie: The token to store in the cookie; "" removes it; None leaves it.
     """
 
@@ -86,13 +81,7 @@ class Shown(Struct, frozen=True):
 
 
 class Goto(Struct, frozen=True):
-    """Go to a page of the dashboard with GET.
-
-    Attributes:
-        path: Address below `/dash`.
-        said: Key of a sentence in the words that the page shows at its top; empty for none.
-        cookie: As in `Shown`.
-    """
+    """Go to an address below `/dash` with GET; the page shows the sentence with the key `said` at its top, if any."""
 
     path: str
     said: str = ""
@@ -138,19 +127,14 @@ class Visit(Struct):
     """One request.
 
     Attributes:
-        env: The shop's environment; `env.store.read` reads.
-        machine: Further dependencies, from the daemon.
-        scope: The ASGI scope.
         path: The address without query, below `/dash`.
         places: The values of the `{places}` of the row's path.
-        query: The query of the address.
         form: The fields of the form, empty for a page.
         words: The words of the visitor's language.
-        shop: The shop; None before the setup.
+        shop: None before the setup.
         who: The user with the session; None on public pages.
         cookie: The token in the cookie; "" if there is none.
         secure: The browser uses HTTPS.
-        address: The visitor's address.
         now: Microseconds, read once.
         mode: Whether the pages show real money or the sandbox.
         idempotency: The form's key for flows that take one; None for a page.
@@ -272,30 +256,18 @@ class Visit(Struct):
         self.errors[field] = self.words(key, **places)
 
     def wrong(self, field: str, key: str, **places: Any) -> NoReturn:
-        """Show the form again because a field is wrong.
-
-        Raises:
-            FormWrong: Always.
-        """
+        """Show the form again because a field is wrong."""
         self.fail(field, key, **places)
         raise FormWrong
 
     def check(self) -> None:
-        """Show the form again if a field of it is wrong.
-
-        Raises:
-            FormWrong: There are errors.
-        """
+        """Show the form again if a field of it is wrong."""
         if self.errors:
             raise FormWrong
 
     @contextlib.contextmanager
     def shows(self, *codes: ErrorCode, field: str = "") -> Iterator[None]:
-        """Show the form again if a flow refuses with one of the codes; `field` gets an error that names no field.
-
-        Raises:
-            FormWrong: It refused.
-        """
+        """Show the form again if a flow refuses with one of the codes; `field` gets an error that names no field."""
         try:
             yield
         except Refusal as refusal:
@@ -319,17 +291,15 @@ class Page(Struct, frozen=True):
     Attributes:
         path: Below `/dash`, with `{places}`, such as `/dash/payments/{id}`.
         title: Key of its title in the words; also its word in the menu.
-        roles: The roles that may see it.
-        show: Reads its data and returns its template and values.
         command: The same thing in the terminal; `{places}` are filled from the address.
-        menu: `main` for an entry of the menu, or its group on one of the two pages that the menu leads to; empty for a page that
-            others link to.
+        menu: `main` for an entry of the menu, or its group on one of the two pages that the menu leads to; empty for a
+            page that others link to.
         menu_roles: The roles that have it there; None is all that may see it.
         live: The events that make an open page fetch itself again: `now`, `review`, `line`, `delivery`.
         public: It is shown without a session.
         bare: It has no menu and does not show the user's name: a screen for customers.
-        shared: The part that an open page fetches again is the same for all users of a role in a language, and has no form:
-            it is made once for each commit, for all tabs.
+        shared: The part that an open page fetches again is the same for all users of a role in a language, and has no
+            form: it is made once for each commit, for all tabs.
         of_branch: Also for users of one branch; it shows only rows that such a user sees.
     """
 
@@ -351,7 +321,6 @@ class Action(Struct, frozen=True):
     """One thing that a form does.
 
     Attributes:
-        path: The address that the form posts to, with `{places}`.
         operation: The permission that it needs, by the table in `daemon/core/access/callers.py`; None is the login.
         act: Does it and returns the next address, or a page that is shown once.
         command: The same thing in the terminal, with `{places}`; empty where a terminal has nothing to do with it.

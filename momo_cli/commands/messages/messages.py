@@ -345,13 +345,7 @@ PASTED_NOTE: Final = "pasted text is never a payment; only a message received by
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """The wordings to try.
-
-    Attributes:
-        sender: The originating address, None when unknown.
-        network: Short name of the only network to try.
-        own: The shop's own wordings.
-    """
+    """The wordings to try: of one network only, and the shop's own ones; with the sender, if it is known."""
 
     sender: str | None = None
     network: str | None = None

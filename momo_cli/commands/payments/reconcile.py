@@ -50,7 +50,7 @@ class FileLine:
     """One line of the file.
 
     Attributes:
-        number: The number of the line in the file, from 1.
+        number: From 1.
         transaction: The transaction's reference or code; empty if it could not be read.
         body: The body of the call.
         problem: The reason that it cannot be sent; empty if it can.
@@ -250,8 +250,7 @@ def _outcomes(
 def _not_done(failure: Failure, line: FileLine, row: dict[str, Any]) -> dict[str, Any]:
     """Return the outcome of a failed line; it counts as done if its transaction is matched to this same payment.
 
-    Raises:
-        Failure: There was no answer, so the other lines would fail too.
+    Without an answer the failure is raised, because the other lines would fail too.
     """
     if not failure.http_status and failure.code not in _OF_ITS_LINE:
         raise failure

@@ -47,9 +47,6 @@ def read_filter(text: str | None, words: Sequence[str]) -> Any:
     """Return the filter of `--filter`, or of `FIELD OP VALUE...` joined by AND; None if neither was given.
 
     The conditions may be one argument, as `read_expression` takes it.
-
-    Raises:
-        Failure: USAGE, if both were given, the words are not triples, or an operator is unknown.
     """
     if text is not None and words:
         raise usage("give --filter or FIELD OP VALUE, not both")

@@ -59,10 +59,7 @@ class SimView(Struct, frozen=True):
     """One SIM slot.
 
     Attributes:
-        device: The modem.
-        slot: Its slot.
         sim: None for a SIM that was never read, such as a locked one.
-        method: The number on it.
         health: The state of its modem now; None if it is on no port.
         problem: Why it cannot receive; None if it can.
         problems: All troubles of its modem.
@@ -260,11 +257,7 @@ def _signals(visit: Visit, view: SimView) -> chart.Bars | None:
 
 
 def _slot(visit: Visit) -> Slot:
-    """Return the slot in the address.
-
-    Raises:
-        Refusal: ROUTE_NOT_FOUND.
-    """
+    """Return the slot in the address."""
     found = needed(_ID.fullmatch(visit.places["id"].lower()), ErrorCode.ROUTE_NOT_FOUND)
     return Slot(found[1], int(found[2]))
 

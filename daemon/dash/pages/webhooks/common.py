@@ -26,21 +26,13 @@ TONES: Final = {
 
 
 def needs_open_collections(visit: Visit) -> None:
-    """Reject an action if open collections are disabled.
-
-    Raises:
-        Refusal: OPEN_COLLECTIONS_DISABLED.
-    """
+    """Reject an action if open collections are disabled."""
     if not visit.env.config.open_collections.enabled:
         raise Refusal(ErrorCode.OPEN_COLLECTIONS_DISABLED)
 
 
 async def endpoint_of(visit: Visit) -> Endpoint:
-    """Return the endpoint of the address.
-
-    Raises:
-        Refusal: ENDPOINT_NOT_FOUND.
-    """
+    """Return the endpoint of the address."""
     endpoint_id = visit.places["id"]
     return needed(
         await visit.env.store.read(lambda reader: endpoints.get(reader, endpoint_id)), ErrorCode.ENDPOINT_NOT_FOUND
