@@ -6,17 +6,15 @@ from typing import Annotated, Any, Final
 from msgspec import Meta, Struct
 
 from daemon.api.http.auth import needs_operator, needs_owner
-from daemon.api.http.body import read_object, read_object_if_any
-from daemon.api.http.service import NO_STORE, Call, Reply, claim, client_address, ok, once
+from daemon.api.http.service import NO_STORE, Call, Reply, client_address, ok, once
 from daemon.api.openapi.describe import answer, described
 from daemon.core.access.callers import BRANCH_KEY_SCOPES, KEY_SCOPES, ApiKeyAnswer, KeyKind, last_written
 from daemon.core.access.sessions import ONE_TIME_LINK_S, is_over
 from daemon.core.errors import FieldError, Refusal, invalid, needed
-from daemon.core.inputs import HttpAnswer, Idempotency, Keep
+from daemon.core.inputs import CallMeta, HttpAnswer, Keep
 from daemon.core.json_values import Json, success, timestamp, timestamp_or_none, warnings_meta
 from daemon.core.limits import DAY_US, HOUR_US
 from daemon.core.model import ApiKey, BrowserSession, User
-from daemon.core.reading import read
 from daemon.core.shape import On, Password, Time, marked, sample
 from daemon.flows.access import browser, keys
 from daemon.flows.access import users as flow
@@ -201,23 +199,20 @@ class KeyBody(Struct, frozen=True):
 async def create_key(call: Call) -> Reply:
     """Create an API key; 201. Only this answer contains the key."""
     needs_operator(call.caller)
-    body = await read_object(call.scope, call.receive)
-    asked = claim(call, body)
-    asked_for, warnings = read(KeyBody, body)
-    new = asked_for.new_key(call.env.clock.now_us())
-    keep = _keep(asked, warnings)
-    return await once(call, keep, lambda: keys.create(call.env, call.caller, new, keep=keep), NO_STORE)
+    asked, meta = await call.asked(KeyBody)
+    new = asked.new_key(call.env.clock.now_us())
+    return await once(call, _keep(meta), lambda keep: keys.create(call.env, call.caller, new, keep=keep), NO_STORE)
 
 
-def _keep(asked: Idempotency | None, warnings: list[str]) -> Keep[keys.MadeKey]:
+def _keep(meta: CallMeta) -> Keep[keys.MadeKey]:
     """Return how a new key is answered: 201, with the key itself, and the one that it replaces."""
 
     def render(made: keys.MadeKey) -> HttpAnswer:
         previous = None if made.previous is None else ApiKeyAnswer.of(made.previous, made.at)
         top = {"key": made.text} | ({} if previous is None else {"previous": previous})
-        return HttpAnswer(201, success(ApiKeyAnswer.of(made.row, made.at), warnings_meta(warnings), **top))
+        return HttpAnswer(201, success(ApiKeyAnswer.of(made.row, made.at), warnings_meta(meta.warnings), **top))
 
-    return Keep(asked, render)
+    return Keep(meta.idempotency, render)
 
 
 @described("List keys", answer(list[ApiKeyAnswer]), errors="SESSION_REQUIRED")
@@ -266,15 +261,10 @@ async def rotate_key(call: Call) -> Reply:
     Only this answer contains the new key.
     """
     needs_operator(call.caller)
-    body = await read_object_if_any(call.scope, call.receive)
-    asked = claim(call, body)
-    asked_for, warnings = read(RotateBody, body)
-    keep, key_id = _keep(asked, warnings), call.uuid(ErrorCode.KEY_NOT_FOUND)
+    asked, meta = await call.asked(RotateBody, optional=True)
+    key_id, overlap_us = call.uuid(ErrorCode.KEY_NOT_FOUND), asked.overlap_hours * HOUR_US
     return await once(
-        call,
-        keep,
-        lambda: keys.rotate(call.env, call.caller, key_id, asked_for.overlap_hours * HOUR_US, keep=keep),
-        NO_STORE,
+        call, _keep(meta), lambda keep: keys.rotate(call.env, call.caller, key_id, overlap_us, keep=keep), NO_STORE
     )
 
 

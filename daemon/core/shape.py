@@ -278,6 +278,12 @@ def shown(shape: type[T], row: object, **given: Any) -> T:
     return shape(**dict(zip(names, values, strict=True)), **given)
 
 
+def taken(shape: type[T], source: Struct, **given: Any) -> T:
+    """Return a structure whose members are those of `source` with the same names, and the others as given."""
+    names = {*shape.__struct_fields__} & {*source.__struct_fields__}
+    return shape(**{name: getattr(source, name) for name in names} | given)
+
+
 def flat(answer: Struct) -> dict[str, Any]:
     """Return the members of an answer that are present; those of a member marked `FLAT` stand in its place."""
     found: dict[str, Any] = {}

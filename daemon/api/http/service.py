@@ -13,7 +13,7 @@ from daemon.api.http.body import canonical, header, read_object, read_object_if_
 from daemon.core import json_values
 from daemon.core.access.callers import Caller, Rates, caller_address
 from daemon.core.errors import Refusal, needed
-from daemon.core.inputs import HttpAnswer, Idempotency, Keep, Repeated, Source, Value
+from daemon.core.inputs import CallMeta, HttpAnswer, Idempotency, Keep, Repeated, Source, Value
 from daemon.core.limits import IDEMPOTENCY_KEY_CHARACTERS_MAX, TEXT_CHARACTERS_MAX
 from daemon.core.lines.modem_health import ModemHealth
 from daemon.core.messages.android import PostedSource
@@ -65,7 +65,7 @@ def finished(answer: HttpAnswer, *headers: tuple[bytes, bytes]) -> Reply:
 
 
 async def once(
-    call: "Call", keep: Keep[Value], flow: Callable[[], Awaitable[Value]], *headers: tuple[bytes, bytes]
+    call: "Call", keep: Keep[Value], flow: Callable[[Keep[Value]], Awaitable[Value]], *headers: tuple[bytes, bytes]
 ) -> Reply:
     """Answer with what a flow returns; a call that was answered before gets that answer, byte for byte.
 
@@ -73,7 +73,7 @@ async def once(
     """
     try:
         async with call.service.inflight.alone(keep.claim):
-            return finished(keep.answer(await flow()), *headers)
+            return finished(keep.answer(await flow(keep)), *headers)
     except Repeated as repeated:
         return finished(repeated.answer, *headers)
 
@@ -193,6 +193,10 @@ class Query:
         self.warnings += lowered
         return found
 
+    def page(self, asked: Any, total: int, **members: Any) -> dict[str, Any] | None:
+        """Return the `meta` of a page of a list."""
+        return self.meta(limit=asked.limit, offset=asked.offset, total=total, **members)
+
     def meta(self, **members: Any) -> dict[str, Any] | None:
         """Return the `meta` of a list: `members` and the warnings about lowered numbers."""
         if self.warnings:
@@ -223,8 +227,22 @@ class Call(Struct, frozen=True):
 
     async def body(self, shape: type[T], *, optional: bool = False) -> T:
         """Return the body in its shape; unknown members of one for the Unix socket are not named."""
-        reader = read_object_if_any if optional else read_object
-        return read(shape, await reader(self.scope, self.receive))[0]
+        return (await self.read(shape, optional=optional))[0]
+
+    async def read(self, shape: type[T], *, optional: bool = False) -> tuple[T, list[str]]:
+        """Return the body in its shape, and the warnings about ignored members."""
+        return read(shape, await self.object(optional=optional))
+
+    async def asked(self, shape: type[T], *, optional: bool = False) -> tuple[T, CallMeta]:
+        """Return the body in its shape, and the idempotency key and the warnings of the call."""
+        body = await self.object(optional=optional)
+        key = claim(self, body)
+        found, warnings = read(shape, body)
+        return found, CallMeta(self.request_id, key, tuple(warnings))
+
+    async def object(self, *, optional: bool = False) -> dict[str, Any]:
+        """Return the body as one JSON object."""
+        return await (read_object_if_any if optional else read_object)(self.scope, self.receive)
 
     def header(self, name: bytes) -> str | None:
         """Return a header; `name` is in lower case."""
@@ -279,7 +297,8 @@ def claim(call: Call, body: Mapping[str, Any], *, field: bool = False) -> Idempo
         raise Refusal(ErrorCode.IDEMPOTENCY_KEY_CONFLICT)
     if not given:
         return None
-    covered = {name: value for name, value in body.items() if not field or name != FIELD}
+    # The fingerprint is a fast hash, so it must not cover a password.
+    covered = {name: value for name, value in body.items() if name != (FIELD if field else "password")}
     caller = call.caller
     who = f"{caller.mode or 'any'} {caller.key_id or 'session'}"
     scope = f"{who} {call.scope['method']} {call.scope['path']}"

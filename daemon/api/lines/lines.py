@@ -5,8 +5,7 @@ from typing import Annotated
 from msgspec import Struct
 
 from daemon.api.http.auth import needs_operator
-from daemon.api.http.body import read_object, read_object_if_any
-from daemon.api.http.service import Call, Reply, claim, ok, once
+from daemon.api.http.service import Call, Reply, ok, once
 from daemon.api.openapi.describe import answer, bare, described
 from daemon.core.errors import FieldError, Refusal, invalid, needed
 from daemon.core.inputs import HttpAnswer, Keep
@@ -22,7 +21,7 @@ from daemon.core.lines.line_json import (
     SimAnswer,
     UpdatedSimAnswer,
 )
-from daemon.core.reading import read, read_uuid
+from daemon.core.reading import read_uuid
 from daemon.core.shape import Amount, Currency, DryRun, Id, about, flat, marked, sample
 from daemon.core.text import Text
 from daemon.flows.access import users
@@ -87,16 +86,15 @@ async def get_method(call: Call) -> Reply:
 )
 async def create_method(call: Call) -> Reply:
     """Register a merchant number; 201. With a test key it is one of the sandbox."""
-    body = await read_object(call.scope, call.receive)
-    asked = claim(call, body)
-    new, warnings = read(NewMethod, body)
+    new, meta = await call.asked(NewMethod)
 
     def render(made: Registered) -> HttpAnswer:
         data = PaymentMethodAnswer.of(made.method, made.sim, made.device)
-        return HttpAnswer(201, success(data, warnings_meta([*warnings, *made.warnings])))
+        return HttpAnswer(201, success(data, warnings_meta([*meta.warnings, *made.warnings])))
 
-    keep = Keep(asked, render)
-    return await once(call, keep, lambda: method_flow.create(call.env, call.caller, new, keep=keep))
+    return await once(
+        call, Keep(meta.idempotency, render), lambda keep: method_flow.create(call.env, call.caller, new, keep=keep)
+    )
 
 
 @described(
@@ -112,7 +110,7 @@ async def update_method(call: Call) -> Reply:
 
     An object in `sim` names the SIM; null removes the number from its SIM.
     """
-    changes, unknown = read(MethodChanges, await read_object(call.scope, call.receive))
+    changes, unknown = await call.read(MethodChanges)
     method_id = call.uuid(ErrorCode.PAYMENT_METHOD_NOT_FOUND)
     record, doubts = await method_flow.change(call.env, call.caller, method_id, changes)
     return ok(record, warnings_meta([*unknown, *doubts]))
@@ -187,7 +185,7 @@ async def say_wallet(call: Call) -> Reply:
     owner, or a manager with his own password.
     """
     needs_operator(call.caller)
-    asked, warnings = read(WalletBody, await read_object(call.scope, call.receive))
+    asked, warnings = await call.read(WalletBody)
     method_id = call.uuid(ErrorCode.PAYMENT_METHOD_NOT_FOUND)
     await users.confirm(call.env, call.caller, asked.password)
     if asked.statement_from is not None and asked.at is None:
@@ -229,19 +227,18 @@ async def claim_unplaced(call: Call) -> Reply:
     Answers `{success, claimed, dry_run, from, to}`: `[from, to)` is the window to replay, null if there is none. With
     `dry_run` also `amounts` and `payments`, if the caller may read transactions.
     """
-    body = await read_object_if_any(call.scope, call.receive)
-    asked = claim(call, body)
-    wanted, warnings = read(ClaimBody, body)
-    dry_run = wanted.dry_run
-    meta = warnings_meta(warnings)
+    asked, called = await call.asked(ClaimBody, optional=True)
+    dry_run, meta = asked.dry_run, warnings_meta(called.warnings)
 
     def render(done: Claimed) -> HttpAnswer:
         found = ClaimedAnswer.of(done.count, done.first, done.last, done.details, dry_run=dry_run)
         return HttpAnswer(200, dump(flat(found) | ({} if meta is None else {"meta": meta})))
 
-    keep, method_id = Keep(asked, render), call.uuid(ErrorCode.PAYMENT_METHOD_NOT_FOUND)
+    keep, method_id = Keep(called.idempotency, render), call.uuid(ErrorCode.PAYMENT_METHOD_NOT_FOUND)
     return await once(
-        call, keep, lambda: method_flow.claim_unplaced(call.env, call.caller, method_id, dry_run=dry_run, keep=keep)
+        call,
+        keep,
+        lambda keep: method_flow.claim_unplaced(call.env, call.caller, method_id, dry_run=dry_run, keep=keep),
     )
 
 
@@ -277,7 +274,7 @@ async def update_sim(call: Call) -> Reply:
     An ignored SIM is not part of the line status, and endpoints can be created although it has no number. A SIM with a
     number cannot be ignored. A number that is assigned to an ignored SIM takes it back.
     """
-    asked, warnings = read(SimChanges, await read_object(call.scope, call.receive))
+    asked, warnings = await call.read(SimChanges)
     device_id, slot = read_uuid(call.path("device_id")), call.path("slot_index")
     if device_id is None or slot not in map(str, range(line_json.SLOT_MAX + 1)):
         raise Refusal(ErrorCode.DEVICE_NOT_FOUND)

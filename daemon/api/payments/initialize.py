@@ -5,7 +5,6 @@ from typing import Annotated, Any, ClassVar, Final
 
 from msgspec import UNSET, Meta, Struct, field
 
-from daemon.api.http.body import read_object
 from daemon.api.http.service import FIELD, Call, Reply, claim, once
 from daemon.api.openapi.describe import answer, described
 from daemon.core.access.callers import Caller, CallerKind
@@ -17,7 +16,7 @@ from daemon.core.names import CURRENCIES
 from daemon.core.payments import transaction_json
 from daemon.core.payments.checkout import may_return_to
 from daemon.core.reading import Wrong, read
-from daemon.core.shape import RequestId, Warnings, marked, members, sample
+from daemon.core.shape import RequestId, Warnings, marked, members, sample, taken
 from daemon.flows.payments import initialize as initialize_flow
 from daemon.flows.payments.initialize import Initialized
 from daemon.flows.webhooks import endpoints
@@ -147,22 +146,9 @@ class InitializeBody(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
 
     def request(self) -> InitializeRequest:
         """Return the request for the flow."""
-        return InitializeRequest(
-            amount_minor=self.amount_minor,
-            currency=self.currency or "GHS",
-            phone_number=self.phone_number,
-            customer_name=self.customer_name,
-            description=self.description,
-            webhook_url=self.webhook_url,
-            redirect_url=self.redirect_url,
-            client_reference=self.client_reference,
-            meta=self.meta or "{}",
-            expires_in_hours=self.expires_in_hours or EXPIRES_HOURS_MAX,
-            expected_telco_transaction_id=self.expected_telco_transaction_id,
-            expected_payer_phone=self.expected_payer_phone,
-            expected_payer_name=self.expected_payer_name,
-            send_sms_to_payer=self.send_sms_to_payer,
-        )
+        hours = self.expires_in_hours or EXPIRES_HOURS_MAX
+        currency, meta = self.currency or "GHS", self.meta or "{}"
+        return taken(InitializeRequest, self, currency=currency, meta=meta, expires_in_hours=hours)
 
 
 class CounterBody(InitializeBody, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -203,20 +189,19 @@ async def initialize(call: Call) -> Reply:
     A session, and a caller on the Unix socket, may leave `phone_number` out: it is null until a receipt names one, and no SMS is
     sent.
     """
-    body = await read_object(call.scope, call.receive)
+    body = await call.object()
     _refuse_secret_fields(body, call.caller)
     idempotency = claim(call, body, field=True)
     by_key = call.caller.kind is CallerKind.KEY
     request = read(InitializeBody if by_key else CounterBody, body)[0].request()
-    keep = keeping(call, idempotency)
 
-    async def flow() -> Initialized:
+    async def flow(keep: Keep[Initialized]) -> Initialized:
         if request.webhook_url is not None and not await _answered(call, idempotency):
             await endpoints.check_address(call.env, request.webhook_url, call.service.resolver, offline_too=True)
         phones = call.service.hooks.phone_states()
         return await initialize_flow.initialize(call.env, call.caller, request, keep=keep, phones=phones)
 
-    return await once(call, keep, flow)
+    return await once(call, keeping(call, idempotency), flow)
 
 
 def keeping(call: Call, idempotency: Idempotency | None) -> Keep[Initialized]:

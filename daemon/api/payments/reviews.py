@@ -1,11 +1,10 @@
 """Reviews of held payments and messages: list them with their evidence, approve, reject."""
 
-from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, Final, Literal
+from collections.abc import Mapping
+from typing import Annotated, Final, Literal
 
 from msgspec import Meta, Struct
 
-from daemon.api.http.body import read_object, read_object_if_any
 from daemon.api.http.service import Call, Reply, claim, ok, once
 from daemon.api.openapi.describe import answer, described
 from daemon.core import shape
@@ -14,7 +13,6 @@ from daemon.core.inputs import CallMeta, HttpAnswer, Keep
 from daemon.core.json_values import success
 from daemon.core.payments.review_json import ReviewAnswer
 from daemon.core.payments.transaction_json import TransactionAnswer
-from daemon.core.reading import read
 from daemon.core.shape import about, marked, page_size, sample
 from daemon.env import Env
 from daemon.flows.access import users
@@ -108,19 +106,17 @@ class ApprovalBody(Struct, frozen=True):
 )
 async def approve(call: Call) -> Reply:
     """Approve a held payment, so that it pays its transaction. A possibly forged message also needs the account password."""
-    body = await read_object_if_any(call.scope, call.receive)
-    asked, warnings = read(ApprovalBody, body)
-    review_id = call.uuid(ErrorCode.REVIEW_NOT_FOUND)
-    env, caller, keep = call.env, call.caller, _keep(call, body, warnings)
+    asked, meta = await call.asked(ApprovalBody, optional=True)
+    env, caller, review_id = call.env, call.caller, call.uuid(ErrorCode.REVIEW_NOT_FOUND)
 
-    async def flow() -> review.Decided:
+    async def flow(keep: Keep[review.Decided]) -> review.Decided:
         confirmed = await review.needs_password(env, caller, review_id, keep.claim)
         if confirmed:
             await users.confirm(env, caller, asked.password)
         approval = review.Approval(asked.reference, asked.notes, confirmed)
         return await review.approve(env, caller, review_id, approval, keep=keep)
 
-    return await once(call, keep, flow)
+    return await once(call, _keep(meta), flow)
 
 
 class RejectionBody(Struct, frozen=True):
@@ -142,18 +138,16 @@ class RejectionBody(Struct, frozen=True):
 )
 async def reject(call: Call) -> Reply:
     """Reject a held payment: it then pays no transaction. Rejecting further messages with it needs the account password."""
-    body = await read_object(call.scope, call.receive)
-    asked, warnings = read(RejectionBody, body)
-    keep, review_id = _keep(call, body, warnings), call.uuid(ErrorCode.REVIEW_NOT_FOUND)
-    env, caller = call.env, call.caller
+    asked, meta = await call.asked(RejectionBody)
+    env, caller, review_id = call.env, call.caller, call.uuid(ErrorCode.REVIEW_NOT_FOUND)
 
-    async def flow() -> review.Decided:
-        if asked.password is not None:
-            await users.confirm(env, caller, asked.password)
+    async def flow(keep: Keep[review.Decided]) -> review.Decided:
         confirmed = asked.password is not None
+        if confirmed:
+            await users.confirm(env, caller, asked.password)
         return await review.reject(env, caller, review_id, asked.notes, confirmed=confirmed, keep=keep)
 
-    return await once(call, keep, flow)
+    return await once(call, _keep(meta), flow)
 
 
 @described(
@@ -168,15 +162,12 @@ async def undo(call: Call) -> Reply:
     After an approval the transaction is as it was before, the review is open again, and every endpoint that was told gets
     `transaction.reversed`. After a rejection the message or payment is judged again as if it came now.
     """
-    keep, review_id = _keep(call, {}, ()), call.uuid(ErrorCode.REVIEW_NOT_FOUND)
-    return await once(call, keep, lambda: review.undo(call.env, call.caller, review_id, keep=keep))
+    keep, review_id = _keep(CallMeta(call.request_id, claim(call, {}))), call.uuid(ErrorCode.REVIEW_NOT_FOUND)
+    return await once(call, keep, lambda keep: review.undo(call.env, call.caller, review_id, keep=keep))
 
 
-def _keep(call: Call, body: Mapping[str, Any], warnings: Sequence[str]) -> Keep[review.Decided]:
+def _keep(meta: CallMeta) -> Keep[review.Decided]:
     """Return how a decision is answered: the review, and the transaction beside it."""
-    # The fingerprint is a fast hash, so it must not cover a password.
-    covered = {name: value for name, value in body.items() if name != "password"}
-    meta = CallMeta(call.request_id, None, tuple(warnings))
 
     def render(done: review.Decided) -> HttpAnswer:
         transaction = None
@@ -186,4 +177,4 @@ def _keep(call: Call, body: Mapping[str, Any], warnings: Sequence[str]) -> Keep[
         top = {"transaction": transaction, "settled": done.settled}
         return HttpAnswer(200, success(data, meta.as_json(), **top))
 
-    return Keep(claim(call, covered), render)
+    return Keep(meta.idempotency, render)

@@ -6,7 +6,6 @@ from typing import Annotated, Final, Literal
 from msgspec import UNSET, Meta, Struct, field
 from msgspec.structs import replace
 
-from daemon.api.http.body import read_object, read_object_if_any
 from daemon.api.http.service import Call, Reply, claim, ok, once
 from daemon.api.openapi.describe import answer, described
 from daemon.api.payments.initialize import keeping
@@ -15,7 +14,7 @@ from daemon.core import json_values, shape
 from daemon.core.access.callers import Caller
 from daemon.core.errors import FieldError, Refusal, invalid, needed
 from daemon.core.ids import split_reference
-from daemon.core.inputs import CallMeta, HttpAnswer, Keep, ReconcileRequest
+from daemon.core.inputs import HttpAnswer, Keep, ReconcileRequest
 from daemon.core.limits import TRANSACTION_ID_CHARACTERS_MAX
 from daemon.core.model import Event, Payment, PaymentMethod, Transaction
 from daemon.core.payments import checkout
@@ -30,7 +29,7 @@ from daemon.core.payments.transaction_json import (
     pay_to,
     reconciliation,
 )
-from daemon.core.reading import Wrong, read
+from daemon.core.reading import Wrong
 from daemon.core.shape import about, marked, page_size, sample
 from daemon.flows.access import users
 from daemon.flows.payments import cancel_expire, initialize, settlement, texts
@@ -137,22 +136,9 @@ async def list_transactions(call: Call) -> Reply:
 
     Pages shift when new transactions arrive. To read all of them, continue with `after`, the last reference of the page.
     """
-    query = call.query
-    asked = query.read(TransactionsQuery)
+    asked = call.query.read(TransactionsQuery)
     page, per_page = asked.page, asked.per_page
-    wanted = TransactionFilter(
-        mode=_mode(asked.mode, call.caller.mode),
-        origin=asked.origin,
-        status=asked.status,
-        since=asked.since,
-        until=asked.until,
-        phone_number=asked.phone_number,
-        search=asked.search,
-        sort=asked.sort,
-        after=asked.after,
-        unsettled=asked.unsettled,
-        branch=asked.branch,
-    )
+    wanted = shape.taken(TransactionFilter, asked, mode=_mode(asked.mode, call.caller.mode))
     now = call.env.times().lower_bound_us
     found, total = await call.env.store.read(
         lambda reader: transaction_list.transactions(
@@ -164,7 +150,7 @@ async def list_transactions(call: Call) -> Reply:
         TransactionListItemAnswer.of(transaction, payment, now, **of_branch(transaction.branch_id, names))
         for transaction, payment in found
     ]
-    return ok(items, query.meta(), pagination=json_values.Pagination.of(page, per_page, total))
+    return ok(items, call.query.meta(), pagination=json_values.Pagination.of(page, per_page, total))
 
 
 @described("Get a transaction", answer(FoundTransactionAnswer), errors="TRANSACTION_NOT_FOUND")
@@ -246,19 +232,16 @@ class CancelBody(Struct, frozen=True):
 )
 async def cancel(call: Call) -> Reply:
     """Cancel an unpaid transaction. The body may be omitted."""
-    body = await read_object_if_any(call.scope, call.receive)
-    idempotency = claim(call, body)
-    asked, warnings = read(CancelBody, body)
-    meta = CallMeta(call.request_id, idempotency, tuple(warnings))
+    asked, meta = await call.asked(CancelBody, optional=True)
 
     def render(done: Cancelled) -> HttpAnswer:
         told = () if done.changed else ("It was cancelled before; nothing was changed.",)
         data = TransactionAnswer.of(done.transaction, None, done.at)
         return HttpAnswer(200, json_values.success(data, meta.as_json(*told)))
 
-    keep, reference = Keep(idempotency, render), call.path("reference")
+    keep, reference = Keep(meta.idempotency, render), call.path("reference")
     return await once(
-        call, keep, lambda: cancel_expire.cancel(call.env, call.caller, reference, reason=asked.reason, keep=keep)
+        call, keep, lambda keep: cancel_expire.cancel(call.env, call.caller, reference, reason=asked.reason, keep=keep)
     )
 
 
@@ -297,18 +280,18 @@ class SettleBody(Struct, frozen=True):
 )
 async def settle(call: Call) -> Reply:
     """Say how what a short or too large payment left open was ended. Status and amounts stay as the network moved them."""
-    body = await read_object(call.scope, call.receive)
-    idempotency = claim(call, body)
-    asked, warnings = read(SettleBody, body)
-    meta = CallMeta(call.request_id, idempotency, tuple(warnings))
+    asked, meta = await call.asked(SettleBody)
     request = settlement.SettlementRequest(asked.kind, asked.payment, asked.notes)
 
     def render(done: settlement.Settled) -> HttpAnswer:
         return HttpAnswer(200, json_values.success(_settled(done), meta.as_json()))
 
-    keep = Keep(idempotency, render)
     reference = call.path("reference")
-    return await once(call, keep, lambda: settlement.settle(call.env, call.caller, reference, request, keep=keep))
+    return await once(
+        call,
+        Keep(meta.idempotency, render),
+        lambda keep: settlement.settle(call.env, call.caller, reference, request, keep=keep),
+    )
 
 
 @described(
@@ -362,11 +345,7 @@ async def reconcile(call: Call) -> Reply:
     A payment from a file, a paste or the time before its line, and one that a hub may have used before this shop left it, also
     needs the account password, and no key may use it.
     """
-    body = await read_object(call.scope, call.receive)
-    # The fingerprint is a fast hash, so it must not cover a password.
-    idempotency = claim(call, {name: body[name] for name in body if name != "password"})
-    asked, _ = read(ReconcileBody, body)
-    given = asked.password
+    asked, meta = await call.asked(ReconcileBody)
     request = ReconcileRequest(asked.transaction_id, asked.amount_minor, asked.notes, asked.provider)
     env, caller, reference = call.env, call.caller, call.path("reference")
 
@@ -378,19 +357,17 @@ async def reconcile(call: Call) -> Reply:
             payment=made.payment,
             verdict=made.verdict,
         )
-        return HttpAnswer(200, json_values.success(data, {"request_id": call.request_id}))
+        return HttpAnswer(200, json_values.success(data, meta.as_json()))
 
-    keep = Keep(idempotency, render)
-
-    async def flow() -> Reconciled:
-        doubt = await reconcile_flow.needs_password(env, caller, reference, request, idempotency)
+    async def flow(keep: Keep[Reconciled]) -> Reconciled:
+        doubt = await reconcile_flow.needs_password(env, caller, reference, request, keep.claim)
         if doubt is None:
             return await reconcile_flow.reconcile(env, caller, reference, request, keep=keep)
-        await users.confirm(env, caller, given, reconcile_flow.sentence(*doubt))
+        await users.confirm(env, caller, asked.password, reconcile_flow.sentence(*doubt))
         sure = replace(request, confirmed=True)
         return await reconcile_flow.reconcile(env, caller, reference, sure, keep=keep)
 
-    return await once(call, keep, flow)
+    return await once(call, Keep(meta.idempotency, render), flow)
 
 
 class EventsQuery(Struct, frozen=True):
@@ -408,23 +385,21 @@ class EventsQuery(Struct, frozen=True):
 )
 async def list_events(call: Call) -> Reply:
     """List the journal events of one transaction, oldest first, as readable text."""
-    query = call.query
-    asked = query.read(EventsQuery)
-    limit, offset = asked.limit, asked.offset
+    asked = call.query.read(EventsQuery)
     transaction_id = split_reference(call.path("reference"))
     mode = call.caller.mode
 
     def look(reader: Reader) -> tuple[list[tuple[Event, Payment | None]], int] | None:
         if transaction_id is None or transactions.get(reader, transaction_id, mode) is None:
             return None
-        found, total = journal.of_transaction(reader, transaction_id, limit=limit, offset=offset)
+        found, total = journal.of_transaction(reader, transaction_id, limit=asked.limit, offset=asked.offset)
         ids = {event.payment_id for event in found if event.payment_id is not None}
         money = {payment_id: payments.get(reader, payment_id) for payment_id in ids}
         return [(event, money.get(event.payment_id or "")) for event in found], total
 
     seen = needed(await call.env.store.read(look), ErrorCode.TRANSACTION_NOT_FOUND)
     entries = [TransactionEventAnswer.of(event, payment) for event, payment in seen[0]]
-    return ok(entries, query.meta(limit=limit, offset=offset, total=seen[1]))
+    return ok(entries, call.query.page(asked, seen[1]))
 
 
 async def get_checkout_page(call: Call) -> Reply:
@@ -452,8 +427,7 @@ async def get_checkout_page(call: Call) -> Reply:
 
 async def replace_transaction(call: Call) -> Reply:
     """Cancel an unpaid transaction and make a new one like it, in one commit; the answer is that of initialize."""
-    body = await read_object_if_any(call.scope, call.receive)
-    idempotency = claim(call, body)
+    idempotency = claim(call, await call.object(optional=True))
     reference, mode = call.path("reference"), call.caller.mode
     old = await call.env.store.look(lambda reader: transactions.by_reference(reader, reference, mode))
     if old is None or old.origin != "request":
@@ -464,7 +438,7 @@ async def replace_transaction(call: Call) -> Reply:
         raise Refusal(ErrorCode.TRANSACTION_NOT_CANCELLABLE, why)
     keep, phones = keeping(call, idempotency), call.service.hooks.phone_states()
     return await once(
-        call, keep, lambda: initialize.initialize(call.env, call.caller, request, keep=keep, phones=phones)
+        call, keep, lambda keep: initialize.initialize(call.env, call.caller, request, keep=keep, phones=phones)
     )
 
 

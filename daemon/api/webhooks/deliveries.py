@@ -1,22 +1,20 @@
 """The delivery log: list deliveries and their attempts, redeliver one, sign one again; the deliveries that failed for good."""
 
-from collections.abc import Mapping
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Final, Literal
 
 from msgspec import Meta, Raw, Struct, field
 
 from daemon.api.http.auth import needs_live, needs_owner
-from daemon.api.http.body import read_object, read_object_if_any
-from daemon.api.http.service import Call, Reply, claim, ok, once
+from daemon.api.http.service import Call, Reply, ok, once
 from daemon.api.openapi.describe import NoFields, answer, described
 from daemon.api.webhooks.endpoints import needs_open_collections
 from daemon.core import shape
 from daemon.core.errors import Refusal, needed
 from daemon.core.ids import split_reference
-from daemon.core.inputs import CallMeta, HttpAnswer, Keep
+from daemon.core.inputs import HttpAnswer, Keep
 from daemon.core.json_values import cursor, success
 from daemon.core.limits import DEAD_LETTERS_AT_ONCE
-from daemon.core.reading import Wrong, ignored, read, read_uuid
+from daemon.core.reading import Wrong, read_uuid
 from daemon.core.shape import marked, page_size, sample
 from daemon.core.webhooks.delivery import DeadLetterReason, DeliveryError
 from daemon.core.webhooks.endpoint_json import (
@@ -80,26 +78,20 @@ async def list_deliveries(call: Call) -> Reply:
 
     Offsets shift when new deliveries are made. To read all of them, continue with `after`, the `meta.next_cursor` of the page.
     """
-    query = call.query
-    asked = query.read(DeliveriesQuery)
-    limit, offset = asked.limit, asked.offset
-    wanted = delivery_log.DeliveryFilter(
+    asked = call.query.read(DeliveriesQuery)
+    wanted = shape.taken(
+        delivery_log.DeliveryFilter,
+        asked,
         mode=_mode(call, asked),
-        endpoint_id=asked.endpoint_id,
-        status=asked.status,
         implicit=asked.kind == "all",
-        event=asked.event,
-        transaction_id=asked.transaction_id,
-        webhook_id=asked.webhook_id,
-        since=asked.since,
-        until=asked.until,
         after=asked.after[0] if asked.after else None,
     )
-    page = await call.env.store.read(lambda reader: delivery_log.listed(reader, wanted, limit=limit, offset=offset))
+    page = await call.env.store.read(
+        lambda reader: delivery_log.listed(reader, wanted, limit=asked.limit, offset=asked.offset)
+    )
     next_cursor = None if page.last is None else cursor(page.last[0].seq)
     entries = [DeliveryAnswer.of(delivery, target) for delivery, target in page.rows]
-    meta = query.meta(limit=limit, offset=offset, total=page.total, next_cursor=next_cursor)
-    return ok(entries, meta)
+    return ok(entries, call.query.page(asked, page.total, next_cursor=next_cursor))
 
 
 @described("Get a delivery", answer(DeliveryInFullAnswer), errors="DELIVERY_NOT_FOUND LIVE_KEY_REQUIRED")
@@ -127,15 +119,12 @@ class AttemptsQuery(Struct, frozen=True):
 )
 async def get_attempts(call: Call) -> Reply:
     """List the attempts of a delivery, oldest first, including those before a redelivery."""
-    query = call.query
-    page = query.read(AttemptsQuery)
-    limit, offset = page.limit, page.offset
+    asked = call.query.read(AttemptsQuery)
     delivery, _target = await find_delivery(call)
     found, total = await call.env.store.read(
-        lambda reader: delivery_log.attempts(reader, delivery.id, limit=limit, offset=offset)
+        lambda reader: delivery_log.attempts(reader, delivery.id, limit=asked.limit, offset=asked.offset)
     )
-    entries = [AttemptAnswer.of(attempt) for attempt in found]
-    return ok(entries, query.meta(limit=limit, offset=offset, total=total))
+    return ok([AttemptAnswer.of(attempt) for attempt in found], call.query.page(asked, total))
 
 
 async def find_delivery(call: Call) -> delivery_log.Logged:
@@ -160,9 +149,7 @@ async def find_delivery(call: Call) -> delivery_log.Logged:
 async def redeliver(call: Call) -> Reply:
     """Queue an ended delivery again. It does not count as another verified transaction."""
     needs_open_collections(call)
-    body = await read_object_if_any(call.scope, call.receive)
-    asked = claim(call, body)
-    meta = CallMeta(call.request_id, asked, tuple(ignored(NoFields, body)))
+    _asked, meta = await call.asked(NoFields, optional=True)
 
     def render(queued: redeliver_flow.Redelivered) -> HttpAnswer:
         told = [] if queued.endpoint.is_active else [PAUSED]
@@ -170,8 +157,12 @@ async def redeliver(call: Call) -> Reply:
         shown = DeliveryAnswer.of(queued.delivery, queued.endpoint)
         return HttpAnswer(200, success(shown, meta.as_json(*told)))
 
-    keep, delivery_id = Keep(asked, render), call.uuid(ErrorCode.DELIVERY_NOT_FOUND)
-    return await once(call, keep, lambda: redeliver_flow.redeliver(call.env, call.caller, delivery_id, keep))
+    delivery_id = call.uuid(ErrorCode.DELIVERY_NOT_FOUND)
+    return await once(
+        call,
+        Keep(meta.idempotency, render),
+        lambda keep: redeliver_flow.redeliver(call.env, call.caller, delivery_id, keep),
+    )
 
 
 async def sign(call: Call) -> Reply:
@@ -207,23 +198,15 @@ async def list_dead_letters(call: Call) -> Reply:
     Offsets shift when deliveries fail or are sent again. To read all dead letters, continue with `after`, the
     `meta.next_cursor` of the page.
     """
-    query = call.query
-    asked = query.read(DeadLettersQuery)
-    limit, offset = asked.limit, asked.offset
-    wanted = dead_letters.DeadLetterFilter(
-        mode=_mode(call, asked),
-        include_replayed=asked.include_replayed,
-        endpoint_id=asked.endpoint_id,
-        reason=asked.reason,
-        error_code=asked.error_code,
-        after=(asked.after[0], asked.after[1]) if asked.after else None,
+    asked = call.query.read(DeadLettersQuery)
+    wanted = shape.taken(dead_letters.DeadLetterFilter, asked, mode=_mode(call, asked))
+    page = await call.env.store.read(
+        lambda reader: dead_letters.listed(reader, wanted, limit=asked.limit, offset=asked.offset)
     )
-    page = await call.env.store.read(lambda reader: dead_letters.listed(reader, wanted, limit=limit, offset=offset))
     last = None if page.last is None else page.last[0]
     next_cursor = None if last is None else cursor(last.failed_at, last.seq)
     entries = [DeadLetterAnswer.of(*each) for each in page.rows]
-    meta = query.meta(limit=limit, offset=offset, total=page.total, next_cursor=next_cursor)
-    return ok(entries, meta)
+    return ok(entries, call.query.page(asked, page.total, next_cursor=next_cursor))
 
 
 @described("Get a dead letter", answer(DeadLetterInFullAnswer), errors="DEAD_LETTER_NOT_FOUND LIVE_KEY_REQUIRED")
@@ -250,8 +233,7 @@ async def get_dead_letter(call: Call) -> Reply:
 async def replay_dead_letter(call: Call) -> Reply:
     """Send a dead letter again with the same `webhook_id`, so that its receiver can detect a duplicate."""
     needs_open_collections(call)
-    body = await read_object_if_any(call.scope, call.receive)
-    meta = _meta(call, body, NoFields)
+    _asked, meta = await call.asked(NoFields, optional=True)
 
     def render(found: Found) -> HttpAnswer:
         _letter, delivery, endpoint, _body = found
@@ -260,7 +242,9 @@ async def replay_dead_letter(call: Call) -> Reply:
         return HttpAnswer(200, success(DeadLetterAnswer.of(*found), told, delivery=queued))
 
     keep, letter_id = Keep(meta.idempotency, render), call.uuid(ErrorCode.DEAD_LETTER_NOT_FOUND)
-    return await once(call, keep, lambda: redeliver_flow.replay_dead_letter(call.env, call.caller, letter_id, keep))
+    return await once(
+        call, keep, lambda keep: redeliver_flow.replay_dead_letter(call.env, call.caller, letter_id, keep)
+    )
 
 
 class DismissBody(Struct, frozen=True):
@@ -279,14 +263,15 @@ class DismissBody(Struct, frozen=True):
 )
 async def dismiss_dead_letter(call: Call) -> Reply:
     """Close a dead letter without sending it again. It leaves the list, and can still be replayed."""
-    body = await read_object(call.scope, call.receive)
-    asked, _ = read(DismissBody, body)
-    meta = _meta(call, body, DismissBody)
-    letter_id = call.uuid(ErrorCode.DEAD_LETTER_NOT_FOUND)
-    keep = Keep[Found](
-        meta.idempotency, lambda found: HttpAnswer(200, success(DeadLetterAnswer.of(*found), meta.as_json()))
+    asked, meta = await call.asked(DismissBody)
+
+    def render(found: Found) -> HttpAnswer:
+        return HttpAnswer(200, success(DeadLetterAnswer.of(*found), meta.as_json()))
+
+    keep, letter_id = Keep(meta.idempotency, render), call.uuid(ErrorCode.DEAD_LETTER_NOT_FOUND)
+    return await once(
+        call, keep, lambda keep: redeliver_flow.dismiss(call.env, call.caller, letter_id, asked.notes, keep)
     )
-    return await once(call, keep, lambda: redeliver_flow.dismiss(call.env, call.caller, letter_id, asked.notes, keep))
 
 
 class ReplayBatchBody(Struct, frozen=True):
@@ -324,11 +309,9 @@ _Replayed = Annotated[int, sample(1, ge=0)]
 async def replay_batch(call: Call) -> Reply:
     """Send many dead letters again; the answer has a result for each."""
     needs_open_collections(call)
-    body = await read_object(call.scope, call.receive)
-    given = read(ReplayBatchBody, body)[0].dead_letter_ids
-    meta = _meta(call, body, ReplayBatchBody)
+    given, meta = await call.asked(ReplayBatchBody)
     # The same id twice, also in two spellings, counts once.
-    distinct = {read_uuid(text) or text: (text, read_uuid(text)) for text in reversed(given)}
+    distinct = {read_uuid(text) or text: (text, read_uuid(text)) for text in reversed(given.dead_letter_ids)}
     asked = list(reversed(distinct.values()))
 
     def render(found: redeliver_flow.ReplayedLetters) -> HttpAnswer:
@@ -337,10 +320,8 @@ async def replay_batch(call: Call) -> Reply:
         data = ReplayedLetters(found.done, failed)
         return HttpAnswer(200, success(data, told, replayed=len(found.done)))
 
-    keep = Keep(meta.idempotency, render)
-    return await once(call, keep, lambda: redeliver_flow.replay_dead_letters(call.env, call.caller, asked, keep))
-
-
-def _meta(call: Call, body: Mapping[str, Any], of: type[Struct]) -> CallMeta:
-    warnings = ignored(of, body)
-    return CallMeta(call.request_id, claim(call, body), tuple(warnings))
+    return await once(
+        call,
+        Keep(meta.idempotency, render),
+        lambda keep: redeliver_flow.replay_dead_letters(call.env, call.caller, asked, keep),
+    )

@@ -6,15 +6,13 @@ from typing import Annotated, Any, Final
 from msgspec import UNSET, Struct, UnsetType
 
 from daemon.api.http.auth import needs_live, needs_operator
-from daemon.api.http.body import read_object
-from daemon.api.http.service import NO_STORE, Call, Reply, claim, ok, once
+from daemon.api.http.service import NO_STORE, Call, Reply, ok, once
 from daemon.api.openapi.describe import answer, bare, described
 from daemon.core import json_values, shape
 from daemon.core.errors import Refusal, needed
 from daemon.core.inputs import HttpAnswer, Idempotency, Keep
 from daemon.core.json_values import dump, success, timestamp, warnings_meta
 from daemon.core.lines.readiness import UNPLACED_WINDOW_US
-from daemon.core.reading import read
 from daemon.core.shape import about, flat, sample, shown
 from daemon.core.text import Text
 from daemon.core.webhooks.delivery import Attempt
@@ -140,14 +138,12 @@ def _last_error(row: Attempt) -> LastError:
 async def create_endpoint(call: Call) -> Reply:
     """Create an endpoint; 201. Only this answer contains its secret."""
     needs_open_collections(call)
-    body = await read_object(call.scope, call.receive)
-    asked = claim(call, body)
-    new, warnings = read(NewEndpoint, body)
+    new, meta = await call.asked(NewEndpoint)
+    asked = meta.idempotency
     if new.mode is Mode.LIVE:
         needs_live(call.caller)
-    keep = keeping(asked, warnings)
 
-    async def flow() -> endpoint_flow.MadeEndpoint:
+    async def flow(keep: Keep[endpoint_flow.MadeEndpoint]) -> endpoint_flow.MadeEndpoint:
         known = asked is not None and await call.env.store.look(
             lambda reader: idempotency.find(reader, asked) is not None
         )
@@ -155,7 +151,7 @@ async def create_endpoint(call: Call) -> Reply:
             await endpoint_flow.check_endpoint(call.env, call.caller, new.url, call.service.resolver)
         return await endpoint_flow.create(call.env, call.caller, new, keep=keep)
 
-    return await once(call, keep, flow, NO_STORE)
+    return await once(call, keeping(asked, meta.warnings), flow, NO_STORE)
 
 
 def keeping(asked: Idempotency | None, warnings: Sequence[str] = ()) -> Keep[endpoint_flow.MadeEndpoint]:
@@ -179,8 +175,7 @@ async def update_endpoint(call: Call) -> Reply:
     """Change any settings of an endpoint. After a resume, `meta.queued` counts the deliveries that were queued."""
     needs_open_collections(call)
     endpoint = await find(call)
-    body = await read_object(call.scope, call.receive)
-    changes, warnings = read(EndpointChanges, body)
+    changes, warnings = await call.read(EndpointChanges)
     if changes.url is not None:
         await endpoint_flow.check_endpoint(call.env, call.caller, changes.url, call.service.resolver)
     changed = await endpoint_flow.update(call.env, call.caller, endpoint.id, changes)
@@ -305,8 +300,7 @@ async def _confirmed(call: Call, *, of_endpoint: bool) -> tuple[Endpoint | None,
     if of_endpoint:
         needs_open_collections(call)
         endpoint = await find(call)
-    body = await read_object(call.scope, call.receive)
-    asked, warnings = read(SecretBody, body)
+    asked, warnings = await call.read(SecretBody)
     await users.confirm(call.env, call.caller, asked.password)
     return endpoint, asked.expire_previous, json_values.warnings_meta(warnings)
 

@@ -9,15 +9,14 @@ from typing import Annotated, Any, Final
 from msgspec import UNSET, Meta, Struct, UnsetType, field
 
 from daemon.api.http.auth import needs_live
-from daemon.api.http.body import read_object
-from daemon.api.http.service import Call, Reply, claim, ok, once
+from daemon.api.http.service import Call, Reply, ok, once
 from daemon.api.openapi.describe import answer, bare, described
 from daemon.api.webhooks.endpoints import needs_open_collections
 from daemon.core import shape
 from daemon.core.errors import Refusal, needed
-from daemon.core.inputs import CallMeta, HttpAnswer, Keep
+from daemon.core.inputs import HttpAnswer, Keep
 from daemon.core.json_values import Json, dump
-from daemon.core.reading import CURSOR_CHARACTERS_MAX, Wrong, read
+from daemon.core.reading import CURSOR_CHARACTERS_MAX, Wrong
 from daemon.core.shape import about, marked, page_size, sample
 from daemon.core.webhooks.endpoint_json import MissingPaymentAnswer
 from daemon.core.webhooks.replay import SENT, SKIPPED, WINDOW_US_MAX, Cursor, ReplayDecision, read_cursor
@@ -104,8 +103,7 @@ class GapMeta(Struct, frozen=True):
 )
 async def list_missing(call: Call) -> Reply:
     """List the payments of a window that should have been delivered to the endpoint but were not, oldest first."""
-    query = call.query
-    asked = query.read(GapQuery)
+    asked = call.query.read(GapQuery)
     _needs_short_window(asked.since, asked.until)
     endpoint = needed(
         await call.env.store.look(lambda reader: endpoints.get(reader, asked.endpoint_id)), ErrorCode.ENDPOINT_NOT_FOUND
@@ -116,7 +114,7 @@ async def list_missing(call: Call) -> Reply:
     entries, meta = await call.env.store.read(
         lambda reader: _page(reader, window, asked.limit, historical=asked.include_historical)
     )
-    return ok(entries, query.meta(limit=asked.limit, **meta))
+    return ok(entries, call.query.meta(limit=asked.limit, **meta))
 
 
 def _page(reader: Reader, window: Window, limit: int, *, historical: bool) -> tuple[list[MissingPaymentAnswer], Json]:
@@ -194,21 +192,9 @@ class ReplayAnswer(Struct, frozen=True, kw_only=True):
 async def replay(call: Call) -> Reply:
     """Queue the undelivered payments of a time window; a dry run only counts them."""
     needs_open_collections(call)
-    body = await read_object(call.scope, call.receive)
-    read_as, warnings = read(ReplayBody, body)
-    _needs_short_window(read_as.since, read_as.until)
-    asked = ReplayRequest(
-        read_as.endpoint_id,
-        read_as.since,
-        read_as.until,
-        read_as.dry_run,
-        read_as.include_failed,
-        read_as.include_historical,
-        read_as.cursor.after if read_as.cursor else 0,
-    )
-    key = claim(call, body)  # an invalid key is refused in a dry run too, which is not stored
-    idempotency = None if asked.dry_run else key
-    meta = CallMeta(call.request_id, idempotency, tuple(warnings))
+    asked, meta = await call.asked(ReplayBody)
+    _needs_short_window(asked.since, asked.until)
+    request = shape.taken(ReplayRequest, asked, after=asked.cursor.after if asked.cursor else 0)
 
     def render(done: replay_flow.Replayed) -> HttpAnswer:
         found = ReplayAnswer(
@@ -223,5 +209,5 @@ async def replay(call: Call) -> Reply:
         )
         return HttpAnswer(200, dump(found))
 
-    keep = Keep(idempotency, render)
-    return await once(call, keep, lambda: replay_flow.replay(call.env, call.caller, asked, keep))
+    keep = Keep(None if asked.dry_run else meta.idempotency, render)  # a dry run is not stored
+    return await once(call, keep, lambda keep: replay_flow.replay(call.env, call.caller, request, keep))

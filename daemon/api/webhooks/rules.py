@@ -5,16 +5,15 @@ from typing import Annotated, Any, Final
 
 from msgspec import Struct
 
-from daemon.api.http.body import read_object
-from daemon.api.http.service import Call, Reply, claim, ok, once
+from daemon.api.http.service import Call, Reply, ok, once
 from daemon.api.openapi.describe import answer, bare, described
 from daemon.api.webhooks.endpoints import find, needs_open_collections
 from daemon.core import ids
-from daemon.core.errors import Refusal
-from daemon.core.inputs import CallMeta, HttpAnswer, Keep
+from daemon.core.errors import Refusal, needed
+from daemon.core.inputs import HttpAnswer, Keep
 from daemon.core.json_values import compact, dump, success, warnings_meta
-from daemon.core.reading import Wrong, read, read_uuid
-from daemon.core.shape import On, Success, flat, marked, sample
+from daemon.core.reading import Wrong, read_uuid
+from daemon.core.shape import On, Success, flat, marked, sample, taken
 from daemon.core.webhooks.routing import claims
 from daemon.core.webhooks.rule_fields import ShownFacts
 from daemon.core.webhooks.rule_json import Routed, RoutingAnswer, RuleAnswer, RuleTrialAnswer, TrialAnswer, read_sample
@@ -91,10 +90,6 @@ class RuleChanges(Struct, frozen=True):
             fail("body", "required", f"must hold at least one of {', '.join(RULE_FIELDS)}")
 
 
-def _change(rule: NewRule | RuleChanges) -> RuleChange:
-    return RuleChange(name=rule.name, position=rule.position, enabled=rule.enabled, filter=rule.filter)
-
-
 @described(
     "Create a rule",
     answer(RuleAnswer),
@@ -108,14 +103,17 @@ async def create(call: Call) -> Reply:
     """Create a rule; 201. The endpoint's `catch_all` does not change; a warning in `meta.warnings` says so."""
     needs_open_collections(call)
     endpoint = await find(call)
-    body = await read_object(call.scope, call.receive)
-    new, ignored_fields = read(NewRule, body)
-    asked = claim(call, body)
-    meta = CallMeta(call.request_id, asked, tuple(ignored_fields))
-    keep = Keep[rule_flow.MadeRule](
-        asked, lambda made: HttpAnswer(201, success(RuleAnswer.of(made.rule), meta.as_json(*made.warnings)))
+    new, meta = await call.asked(NewRule)
+
+    def render(made: rule_flow.MadeRule) -> HttpAnswer:
+        return HttpAnswer(201, success(RuleAnswer.of(made.rule), meta.as_json(*made.warnings)))
+
+    change = taken(RuleChange, new)
+    return await once(
+        call,
+        Keep(meta.idempotency, render),
+        lambda keep: rule_flow.create(call.env, call.caller, endpoint.id, change, keep),
     )
-    return await once(call, keep, lambda: rule_flow.create(call.env, call.caller, endpoint.id, _change(new), keep))
 
 
 @described(
@@ -129,9 +127,9 @@ async def update(call: Call) -> Reply:
     """Change any part of a rule. Payments that it has already routed are not affected."""
     needs_open_collections(call)
     endpoint, rule_id = await find(call), call.uuid(ErrorCode.RULE_NOT_FOUND, "rule_id")
-    body = await read_object(call.scope, call.receive)
-    change, ignored_fields = read(RuleChanges, body)
-    rule, warnings = await rule_flow.update(call.env, call.caller, endpoint.id, rule_id, _change(change))
+    asked, ignored_fields = await call.read(RuleChanges)
+    change = taken(RuleChange, asked)
+    rule, warnings = await rule_flow.update(call.env, call.caller, endpoint.id, rule_id, change)
     return ok(RuleAnswer.of(rule), warnings_meta([*ignored_fields, *warnings]))
 
 
@@ -188,8 +186,7 @@ async def test(call: Call) -> Reply:
     placed unless `placed` is false. With `filter` the answer also has the result of this unsaved filter.
     """
     needs_open_collections(call)
-    body = await read_object(call.scope, call.receive)
-    trial, warnings = read(TrialBody, body)
+    trial, warnings = await call.read(TrialBody)
     values, unknown = trial.sample
     mode = _mode(call, sandbox=trial.is_sandbox)
     facts = ShownFacts(values)
@@ -221,9 +218,6 @@ async def explain(call: Call) -> Reply:
     """
     wanted = read_uuid(call.path("id")) or ids.split_reference(call.path("id"))
     mode = call.caller.mode
-    data = None
-    if wanted is not None:
-        data = await call.env.store.read(lambda reader: explanation(reader, wanted, mode))
-    if data is None:
-        raise Refusal(ErrorCode.TRANSACTION_NOT_FOUND)
-    return ok(data)
+    transaction_id = needed(wanted, ErrorCode.TRANSACTION_NOT_FOUND)
+    found = await call.env.store.read(lambda reader: explanation(reader, transaction_id, mode))
+    return ok(needed(found, ErrorCode.TRANSACTION_NOT_FOUND))
