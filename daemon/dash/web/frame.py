@@ -127,7 +127,7 @@ class Frame:
             "t": t,
             "parent": "fragment.html" if fragment else "base.html",
             "title": title,
-            "shop": visit.shop.name if visit.shop is not None else "momo",
+            "shop": visit.shop_name,
             "menu": self._groups(visit),
             "files": self._look.names,
             "said": t(said) if said.startswith("said_") and t.has(said) else "",

@@ -16,7 +16,7 @@ from starlette.types import Scope
 from daemon.core.access import sessions
 from daemon.core.access.callers import ALLOWED, READERS, Caller, Operation, allows
 from daemon.core.errors import Refusal
-from daemon.core.inputs import CallMeta, HttpAnswer, Idempotency, Keep
+from daemon.core.inputs import HttpAnswer, Idempotency, Keep
 from daemon.core.lines.modem_health import ModemHealth
 from daemon.core.model import BrowserSession, Shop, User
 from daemon.core.names import group_digits, mask_number, national_format
@@ -169,14 +169,15 @@ class Visit(Struct):
         assert self.who is not None, "public pages call no flow that needs a caller"
         return self.who.caller
 
-    @property
-    def meta(self) -> CallMeta:
-        """The metadata for flows that take it."""
-        return CallMeta(self.scope["state"].get("request_id", ""), self.idempotency)
+    async def kept(self, place: Goto | Callable[[Any], Goto], flow: Callable[[Keep[Any]], Awaitable[Any]]) -> Goto:
+        """Return the place to go to after a flow, kept for the form in the commit of the effect."""
+        to: Callable[[Any], Goto] = (lambda _: place) if isinstance(place, Goto) else place
+        return to(await flow(Keep(self.idempotency, lambda value: to(value).kept())))
 
-    def keep(self, place: Callable[[Any], Goto]) -> Keep[Any]:
-        """Return how a flow's value becomes the place to go to, kept for the form in the commit of the effect."""
-        return Keep(self.idempotency, lambda value: place(value).kept())
+    @property
+    def shop_name(self) -> str:
+        """The shop's name, `momo` before the setup."""
+        return "momo" if self.shop is None else self.shop.name
 
     @property
     def needs_password(self) -> bool:
@@ -266,13 +267,18 @@ class Visit(Struct):
             raise FormWrong
 
     @contextlib.contextmanager
-    def shows(self, *codes: ErrorCode, field: str = "") -> Iterator[None]:
-        """Show the form again if a flow refuses with one of the codes; `field` gets an error that names no field."""
+    def shows(self, *codes: ErrorCode, field: str = "", key: str = "") -> Iterator[None]:
+        """Show the form again if a flow refuses with one of the codes; `field` gets an error that names no field.
+
+        With `key` it gets that text instead of the errors.
+        """
         try:
             yield
         except Refusal as refusal:
             if refusal.code not in codes:
                 raise
+            if key:
+                self.wrong(field, key)
             self.refuse(refusal)
             if field and field not in self.errors and "" in self.errors:
                 self.errors[field] = self.errors.pop("")

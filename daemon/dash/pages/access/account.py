@@ -133,13 +133,11 @@ async def change_password(visit: Visit) -> Outcome:
     current, new = visit.form.get("current", ""), visit.form.get("password", "")
     if new != visit.form.get("again", ""):
         visit.wrong("again", "password_differs")
-    try:
-        with visit.shows(ErrorCode.VALIDATION_ERROR):
-            await browser.change_password(visit.env, visit.caller, current, new)
-    except Refusal as refusal:
-        if refusal.code is not ErrorCode.INVALID_PASSWORD:
-            raise
-        visit.wrong("current", "password_wrong")
+    with (
+        visit.shows(ErrorCode.INVALID_PASSWORD, field="current", key="password_wrong"),
+        visit.shows(ErrorCode.VALIDATION_ERROR),
+    ):
+        await browser.change_password(visit.env, visit.caller, current, new)
     return Goto(LOGIN, "said_password_changed", cookie="")
 
 
@@ -152,8 +150,7 @@ async def end_session(visit: Visit) -> Outcome:
 
 async def show_second_factor(visit: Visit) -> Shown:
     """Show a new seed as QR code and as text, with the field for its first code."""
-    shop = visit.shop.name if visit.shop is not None else "momo"
-    seed, address, sealed = await browser.new_second_factor(visit.env, visit.caller, shop)
+    seed, address, sealed = await browser.new_second_factor(visit.env, visit.caller, visit.shop_name)
     groups = " ".join(seed[place : place + 4] for place in range(0, len(seed), 4))
     values = {"seed": groups, "qr": qr_svg(address), "setup": sealed}
     return Shown("access/second_factor.html", values)
@@ -163,12 +160,8 @@ async def switch_on(visit: Visit) -> Outcome:
     """Switch the second factor on and show the recovery codes, once."""
     await confirm(visit)
     setup, code = visit.form.get("setup", ""), visit.form.get("code", "")
-    try:
+    with visit.shows(ErrorCode.SECOND_FACTOR_REQUIRED, field="code", key="code_wrong"):
         codes = await browser.switch_on(visit.env, visit.caller, setup, code)
-    except Refusal as refusal:
-        if refusal.code is not ErrorCode.SECOND_FACTOR_REQUIRED:
-            raise
-        visit.wrong("code", "code_wrong")
     return Shown("access/codes.html", {"codes": codes}, visit.words("recovery_codes"))
 
 

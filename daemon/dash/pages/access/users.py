@@ -3,7 +3,7 @@
 from typing import Any, Final
 
 from daemon.core.access.sessions import is_over
-from daemon.core.errors import Refusal, needed
+from daemon.core.errors import needed
 from daemon.core.model import BrowserSession, User
 from daemon.dash.parts.confirming import confirm
 from daemon.dash.parts.listing import branch_names
@@ -37,14 +37,11 @@ async def add(visit: Visit) -> Outcome:
     name = visit.form.get("name", "").strip().lower()
     given = visit.form.get("password", "")
     password = given or _new_password(visit)
-    try:
-        with visit.shows(ErrorCode.VALIDATION_ERROR, ErrorCode.BRANCH_NOT_FOUND, ErrorCode.NOT_A_HUB, field="branch"):
-            role, branch = _role(visit.form.get("role", "")), visit.form.get("branch") or None
-            await flow.add(visit.env, visit.caller, name, role, password, branch)
-    except Refusal as refusal:
-        if refusal.code is not ErrorCode.USER_EXISTS:
-            raise
-        visit.wrong("name", "error_user_exists")
+    taken = visit.shows(ErrorCode.USER_EXISTS, field="name", key="error_user_exists")
+    codes = ErrorCode.VALIDATION_ERROR, ErrorCode.BRANCH_NOT_FOUND, ErrorCode.NOT_A_HUB
+    with taken, visit.shows(*codes, field="branch"):
+        role, branch = _role(visit.form.get("role", "")), visit.form.get("branch") or None
+        await flow.add(visit.env, visit.caller, name, role, password, branch)
     return Goto(HERE, "said_user_added") if given else _password_once(visit, name, password)
 
 

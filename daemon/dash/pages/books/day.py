@@ -84,7 +84,7 @@ async def mail(visit: Visit) -> Outcome:
     visit.query = days
     period = _period(visit, await listing.ask(visit, of_branches=True))
     sheet = await visit.env.store.read(lambda reader: read_sheet(reader, period, shops.get(reader)))
-    shop = visit.shop.name if visit.shop is not None else "momo"
+    shop = visit.shop_name
     if period.branch:
         shop += f" · {period.branch}"
     subject = f"{_when(visit, period)} · {shop}"

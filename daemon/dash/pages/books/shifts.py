@@ -50,13 +50,15 @@ async def show_one(visit: Visit) -> Shown:
 
 async def begin(visit: Visit) -> Outcome:
     """Open the own shift."""
-    keep = visit.keep(lambda shift: Goto(f"{HERE}/{shift.seq}", "said_shift_opened"))
-    shift = await flow.begin(visit.env, visit.caller, keep=keep)
-    return Goto(f"{HERE}/{shift.seq}", "said_shift_opened")
+    return await visit.kept(
+        lambda shift: Goto(f"{HERE}/{shift.seq}", "said_shift_opened"),
+        lambda keep: flow.begin(visit.env, visit.caller, keep=keep),
+    )
 
 
 async def end(visit: Visit) -> Outcome:
     """Close a shift."""
-    place = Goto(f"{HERE}/{visit.places['id']}", "said_shift_closed")
-    await flow.end(visit.env, visit.caller, visit.places["id"], keep=visit.keep(lambda _: place))
-    return place
+    number = visit.places["id"]
+    return await visit.kept(
+        Goto(f"{HERE}/{number}", "said_shift_closed"), lambda keep: flow.end(visit.env, visit.caller, number, keep=keep)
+    )

@@ -298,11 +298,9 @@ async def assign(visit: Visit) -> Outcome:
     with visit.shows(*_AGAIN, field="phone_number"):
         if known is None:
             new = NewMethod(provider, number, account, None, slot)
-            keep = visit.keep(lambda _: place)
-            await payment_methods.create(visit.env, visit.caller, new, keep=keep)
-        else:
-            changes = MethodChanges(sim=slot, account_name=account)
-            await payment_methods.change(visit.env, visit.caller, known.id, changes)
+            return await visit.kept(place, lambda keep: payment_methods.create(visit.env, visit.caller, new, keep=keep))
+        changes = MethodChanges(sim=slot, account_name=account)
+        await payment_methods.change(visit.env, visit.caller, known.id, changes)
     return place
 
 
@@ -371,8 +369,7 @@ async def acknowledge(visit: Visit) -> Outcome:
 async def say_wallet(visit: Visit) -> Outcome:
     """Settle what the messages leave open by the balance that the wallet shows, and show what that means for each."""
     view = await visit.env.store.read(lambda reader: _view(visit, reader))
-    if view.method is None:
-        raise Refusal(ErrorCode.PAYMENT_METHOD_NOT_FOUND)
+    method = needed(view.method, ErrorCode.PAYMENT_METHOD_NOT_FOUND)
     await confirm(visit)
     balance, answer = visit.form.get("balance", "").strip(), visit.form.get("answer", "")
     # On the form of the page Statement stand the times of its first and last row.
@@ -383,7 +380,7 @@ async def say_wallet(visit: Visit) -> Outcome:
         proof, currency = await flow.say_balance(
             visit.env,
             visit.caller,
-            view.method.id,
+            method.id,
             balance,
             seen=None if at is None or since is None else Seen(at, since),
             answer=Question(answer) if yes else None,
@@ -470,7 +467,7 @@ async def claim(visit: Visit) -> Outcome:
         window = urlencode({"from": found.since, "to": found.until})
         return Goto(f"/dash/unplaced?{window}", "said_claimed")
 
-    done = await payment_methods.claim_unplaced(
-        visit.env, visit.caller, visit.places["id"], dry_run=False, keep=visit.keep(place)
+    method_id = visit.places["id"]
+    return await visit.kept(
+        place, lambda keep: payment_methods.claim_unplaced(visit.env, visit.caller, method_id, dry_run=False, keep=keep)
     )
-    return place(done)

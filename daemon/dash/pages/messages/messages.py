@@ -11,7 +11,7 @@ from typing import Any, Final
 import msgspec
 
 from daemon.core.access.callers import Operation, require
-from daemon.core.errors import Refusal, needed
+from daemon.core.errors import needed
 from daemon.core.json_values import timestamp
 from daemon.core.messages.message_json import ChainPosition, balance_chain, reasons_of
 from daemon.core.model import Message
@@ -171,14 +171,8 @@ async def unconfirm(visit: Visit) -> Outcome:
 
 async def _wording(visit: Visit, said: str, *, undo: bool) -> Outcome:
     message_id = visit.places["id"]
-    try:
+    with visit.shows(ErrorCode.VALIDATION_ERROR, key="confirms_nothing"):
         await overdue.confirm_wording(visit.env, visit.caller, message_id, undo=undo)
-    except Refusal as refusal:
-        if refusal.code is ErrorCode.MESSAGE_NOT_FOUND:
-            raise Refusal(ErrorCode.ROUTE_NOT_FOUND) from None
-        if refusal.code is not ErrorCode.VALIDATION_ERROR:
-            raise
-        visit.wrong("", "confirms_nothing")
     return Goto(f"{LIST}/{message_id}", said)
 
 
@@ -253,11 +247,8 @@ def _entry(message: BackupMessage) -> FileMessage:
 @contextlib.contextmanager
 def _plain_refusals(visit: Visit, field: str) -> Iterator[None]:
     """Show the form again if the line of an import is refused."""
-    try:
+    with (
+        visit.shows(ErrorCode.METHOD_HAS_NO_SIM, field=field, key="line_has_no_sim"),
+        visit.shows(ErrorCode.PAYMENT_METHOD_NOT_FOUND, field=field, key="line_missing"),
+    ):
         yield
-    except Refusal as refusal:
-        if refusal.code is ErrorCode.METHOD_HAS_NO_SIM:
-            visit.wrong(field, "line_has_no_sim")
-        if refusal.code is ErrorCode.PAYMENT_METHOD_NOT_FOUND:
-            visit.wrong(field, "line_missing")
-        raise

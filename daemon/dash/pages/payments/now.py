@@ -98,7 +98,7 @@ async def show(visit: Visit) -> Shown:
     values = await visit.env.store.read(read)
     sees = visit.may(Operation.MANAGE_WEBHOOKS) or visit.may(Operation.EXPORT)
     branches = await branch_names(visit)
-    title = t("now_title", shop=visit.shop.name if visit.shop else "momo")
+    title = t("now_title", shop=visit.shop_name)
     shared = {"branches": branches, "sees_webhooks": sees}
     return Shown("payments/now.html", {**values, **shared}, title)
 

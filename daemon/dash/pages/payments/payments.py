@@ -158,16 +158,16 @@ async def reconcile(visit: Visit) -> Outcome:
     request = ReconcileRequest(payment.telco_id_as_read, payment.amount_minor, provider=payment.provider)
     sure = await vouched(visit, reference or typed, request)
     place = Goto(f"/dash/payments/{payment.id}", "said_reconciled")
-    keep = visit.keep(lambda _: place)
     try:
         # A text that is no reference at all is refused by the flow too.
-        await reconcile_flow.reconcile(visit.env, visit.caller, reference or typed, sure, keep=keep)
+        return await visit.kept(
+            place, lambda keep: reconcile_flow.reconcile(visit.env, visit.caller, reference or typed, sure, keep=keep)
+        )
     except Refusal as refusal:
         key = f"reconcile_{refusal.code.lower()}"
         if not visit.words.has(key):
             raise
         visit.wrong("order", key)
-    return place
 
 
 async def show_one(visit: Visit) -> Shown:

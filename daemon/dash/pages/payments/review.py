@@ -77,7 +77,6 @@ async def approve(visit: Visit) -> Outcome:
     """Approve a review for the chosen order, and go on to the next one."""
     review_id, caller = visit.places["id"], visit.caller
     reference = await _reference(visit)
-    keep = visit.keep(lambda _: Goto(QUEUE, "said_review_approved"))
     with visit.shows(*_SHOWN_AGAIN):
         try:
             sure = await flow.needs_password(visit.env, caller, review_id, visit.idempotency)
@@ -96,7 +95,10 @@ async def approve(visit: Visit) -> Outcome:
                 user = visit.who.user
                 await flow.approve_later(visit.env, caller, review_id, approval, user, wait_s * SECOND_US)
                 return await _on(visit, "said_review_approving")
-            await flow.approve(visit.env, caller, review_id, approval, keep=keep)
+            await visit.kept(
+                Goto(QUEUE, "said_review_approved"),
+                lambda keep: flow.approve(visit.env, caller, review_id, approval, keep=keep),
+            )
         except Refusal as refusal:
             return _decided_before(visit, refusal)
     return await _on(visit, "said_review_approved")
@@ -109,17 +111,23 @@ async def reject(visit: Visit) -> Outcome:
     notes = own or (visit.words(f"note_{given}") if given in NOTES else "")
     if not notes or len(notes) > NOTES_CHARACTERS_MAX:
         visit.wrong("own_note", "note_missing")
-    keep = visit.keep(lambda _: Goto(QUEUE, "said_review_rejected"))
+    review_id, place = visit.places["id"], Goto(QUEUE, "said_review_rejected")
+
+    async def rejected(*, confirmed: bool) -> None:
+        await visit.kept(
+            place, lambda keep: flow.reject(visit.env, visit.caller, review_id, notes, confirmed=confirmed, keep=keep)
+        )
+
     with visit.shows(*_SHOWN_AGAIN):
         try:
             try:
-                await flow.reject(visit.env, visit.caller, visit.places["id"], notes, keep=keep)
+                await rejected(confirmed=False)
             except Refusal as refusal:
                 if refusal.code is not ErrorCode.INVALID_PASSWORD:
                     raise
                 # It rejects further messages.
                 await confirm(visit)
-                await flow.reject(visit.env, visit.caller, visit.places["id"], notes, confirmed=True, keep=keep)
+                await rejected(confirmed=True)
         except Refusal as refusal:
             return _decided_before(visit, refusal)
     return await _on(visit, "said_review_rejected")
@@ -139,9 +147,11 @@ async def settle(visit: Visit) -> Outcome:
         visit.wrong("", "not_settleable")
     order, paid = found
     request = settlement.SettlementRequest(SettlementKind.REST_RECEIVED, paid.telco_id_as_read)
-    keep = visit.keep(lambda _: Goto(QUEUE, "said_settled"))
+    place = Goto(QUEUE, "said_settled")
     try:
-        await settlement.settle(visit.env, visit.caller, order.reference, request, keep=keep)
+        await visit.kept(
+            place, lambda keep: settlement.settle(visit.env, visit.caller, order.reference, request, keep=keep)
+        )
     except Refusal as refusal:
         refuse_settlement(visit, refusal)
     return await _on(visit, "said_settled")
@@ -150,18 +160,15 @@ async def settle(visit: Visit) -> Outcome:
 async def undo(visit: Visit) -> Outcome:
     """Undo an approval that waits, else take back the decision."""
     review_id = visit.places["id"]
+
+    def place(done: flow.Decided) -> Goto:
+        is_open = done.review.review.state == reviews.OPEN
+        return Goto(f"{QUEUE}/{review_id}", "said_review_undone" if is_open else "said_review_judged")
+
     with visit.shows(*_SHOWN_AGAIN):
         if await flow.undo_waiting(visit.env, visit.caller, review_id):
             return Goto(f"{QUEUE}/{review_id}", "said_review_undone")
-        keep = visit.keep(
-            lambda done: Goto(
-                f"{QUEUE}/{review_id}",
-                "said_review_undone" if done.review.review.state == reviews.OPEN else "said_review_judged",
-            )
-        )
-        done = await flow.undo(visit.env, visit.caller, review_id, keep=keep)
-    is_open = done.review.review.state == reviews.OPEN
-    return Goto(f"{QUEUE}/{review_id}", "said_review_undone" if is_open else "said_review_judged")
+        return await visit.kept(place, lambda keep: flow.undo(visit.env, visit.caller, review_id, keep=keep))
 
 
 def _decided_before(visit: Visit, refusal: Refusal) -> Goto:

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from typing import Final
 
 from daemon.core.access.callers import Operation
-from daemon.core.errors import Refusal
 from daemon.core.inputs import InitializeRequest
 from daemon.core.limits import DAY_US, DESCRIPTION_CHARACTERS_MAX, HOUR_US, MINUTE_US, SECOND_US
 from daemon.core.model import PaymentMethod, Transaction
@@ -110,9 +109,10 @@ async def make(visit: Visit) -> Outcome:
     def place(made: initialize.Initialized) -> Goto:
         return Goto(f"{HERE}/{made.transaction.reference}")
 
-    keep, phones = visit.keep(place), visit.machine.phone_states()
-    made = await initialize.initialize(visit.env, visit.caller, request, keep=keep, phones=phones)
-    return place(made)
+    phones = visit.machine.phone_states()
+    return await visit.kept(
+        place, lambda keep: initialize.initialize(visit.env, visit.caller, request, keep=keep, phones=phones)
+    )
 
 
 async def show_order(visit: Visit) -> Shown:
@@ -120,14 +120,13 @@ async def show_order(visit: Visit) -> Shown:
     facts, mine = await visit.env.store.read(lambda reader: (facts_of(reader, visit.places["id"]), _own(reader, visit)))
     order = order_of(visit, facts)
     amount = visit.money_text(order.view.amount, order.view.currency)
-    shop = visit.shop.name if visit.shop is not None else "momo"
     return Shown(
         "till/order.html",
         {
             "order": order,
             "problem": visit.errors.get("order", ""),
             "public": bool(visit.env.config.http.public_base_url),
-            "share": visit.words("till_share_text", amount=amount, shop=shop, address=order.page),
+            "share": visit.words("till_share_text", amount=amount, shop=visit.shop_name, address=order.page),
             "may_send": order.transaction.phone_number is not None and visit.may(Operation.SEND_CODE),
             **mine,
         },
@@ -137,14 +136,11 @@ async def show_order(visit: Visit) -> Shown:
 
 async def cancel(visit: Visit) -> Outcome:
     """Cancel a transaction and go back to the keypad."""
-    place = Goto(HERE, "said_cancelled")
-    try:
-        await cancel_expire.cancel(visit.env, visit.caller, visit.places["id"], keep=visit.keep(lambda _: place))
-    except Refusal as refusal:
-        if refusal.code is not ErrorCode.TRANSACTION_NOT_CANCELLABLE:
-            raise
-        visit.wrong("order", "not_cancellable")
-    return place
+    env, caller, reference = visit.env, visit.caller, visit.places["id"]
+    with visit.shows(ErrorCode.TRANSACTION_NOT_CANCELLABLE, field="order", key="not_cancellable"):
+        return await visit.kept(
+            Goto(HERE, "said_cancelled"), lambda keep: cancel_expire.cancel(env, caller, reference, keep=keep)
+        )
 
 
 async def show_receipt(visit: Visit) -> Shown:
@@ -256,7 +252,6 @@ async def show_poster(visit: Visit) -> Shown:
     language = language if language in LANGUAGES else visit.words.language
     paper = visit.query.get("paper", "")
     words = Words(language, visit.words.zone)
-    shop = visit.shop.name if visit.shop is not None else "momo"
     steps, network = visit.env.texting.steps, ""
     if method is not None:
         network = network_of(method.provider)
@@ -272,7 +267,7 @@ async def show_poster(visit: Visit) -> Shown:
             "network": "" if method is None else provider_name(method.provider),
             "first": words.told(first_step(steps.get(network, ""))),
             "choose": menus(visit.env, words).get(network, ""),
-            "qr": "" if method is None else qr_svg(_contact(shop, method)),
+            "qr": "" if method is None else qr_svg(_contact(visit.shop_name, method)),
         },
     )
 

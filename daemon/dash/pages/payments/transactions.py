@@ -1,7 +1,7 @@
 """The list of transactions, open ones first, and one transaction with its events and actions."""
 
 from collections.abc import Callable, Sequence
-from typing import Any, Final, NoReturn
+from typing import Any, Final
 
 from msgspec.structs import replace
 
@@ -170,13 +170,12 @@ async def show_one(visit: Visit) -> Shown:
 async def cancel(visit: Visit) -> Outcome:
     """Cancel an unpaid transaction."""
     reason = visit.form.get("reason", "").strip()[:NOTES_CHARACTERS_MAX] or None
-    place = Goto(_here(visit), "said_cancelled")
-    keep = visit.keep(lambda _: place)
-    try:
-        await cancel_expire.cancel(visit.env, visit.caller, visit.places["id"], reason=reason, keep=keep)
-    except Refusal as refusal:
-        _not_open(visit, refusal, "not_cancellable")
-    return place
+    env, caller, reference = visit.env, visit.caller, visit.places["id"]
+    with visit.shows(ErrorCode.TRANSACTION_NOT_CANCELLABLE, key="not_cancellable"):
+        return await visit.kept(
+            Goto(_here(visit), "said_cancelled"),
+            lambda keep: cancel_expire.cancel(env, caller, reference, reason=reason, keep=keep),
+        )
 
 
 async def settle(visit: Visit) -> Outcome:
@@ -188,13 +187,13 @@ async def settle(visit: Visit) -> Outcome:
     payment = visit.form.get("payment", "").strip()[:TRANSACTION_ID_CHARACTERS_MAX] or None
     notes = visit.form.get("notes", "").strip()[:NOTES_CHARACTERS_MAX] or None
     request = settlement.SettlementRequest(kind, payment, notes)
-    place = Goto(_here(visit), "said_settled")
-    keep = visit.keep(lambda _: place)
+    place, reference = Goto(_here(visit), "said_settled"), visit.places["id"]
     try:
-        await settlement.settle(visit.env, visit.caller, visit.places["id"], request, keep=keep)
+        return await visit.kept(
+            place, lambda keep: settlement.settle(visit.env, visit.caller, reference, request, keep=keep)
+        )
     except Refusal as refusal:
         refuse_settlement(visit, refusal)
-    return place
 
 
 async def take_settlement_back(visit: Visit) -> Outcome:
@@ -217,18 +216,11 @@ async def renew(visit: Visit) -> Outcome:
     def place(made: initialize.Initialized) -> Goto:
         return Goto(f"{HERE}/{made.transaction.reference}", "said_renewed")
 
-    keep, phones = visit.keep(place), visit.machine.phone_states()
-    try:
-        made = await initialize.initialize(visit.env, visit.caller, request, keep=keep, phones=phones)
-    except Refusal as refusal:
-        _not_open(visit, refusal, "not_renewable")
-    return place(made)
-
-
-def _not_open(visit: Visit, refusal: Refusal, key: str) -> NoReturn:
-    if refusal.code is not ErrorCode.TRANSACTION_NOT_CANCELLABLE:
-        raise refusal
-    visit.wrong("", key)
+    phones = visit.machine.phone_states()
+    with visit.shows(ErrorCode.TRANSACTION_NOT_CANCELLABLE, key="not_renewable"):
+        return await visit.kept(
+            place, lambda keep: initialize.initialize(visit.env, visit.caller, request, keep=keep, phones=phones)
+        )
 
 
 async def reconcile(visit: Visit) -> Outcome:
@@ -240,10 +232,11 @@ async def reconcile(visit: Visit) -> Outcome:
         await visit.env.store.read(lambda reader: facts_of(reader, visit.places["id"]))
         visit.wrong("transaction_id", "reconcile_wrong")
     request = await vouched(visit, visit.places["id"], ReconcileRequest(telco_id, notes=notes))
-    place = Goto(_here(visit), "said_reconciled")
-    keep = visit.keep(lambda _: place)
+    place, reference = Goto(_here(visit), "said_reconciled"), visit.places["id"]
     try:
-        await reconcile_flow.reconcile(visit.env, visit.caller, visit.places["id"], request, keep=keep)
+        return await visit.kept(
+            place, lambda keep: reconcile_flow.reconcile(visit.env, visit.caller, reference, request, keep=keep)
+        )
     except Refusal as refusal:
         wrong = refusal.code is ErrorCode.VALIDATION_ERROR
         near = refusal.extras.get("near_transaction_id")
@@ -253,7 +246,6 @@ async def reconcile(visit: Visit) -> Outcome:
         if near:
             visit.wrong("transaction_id", "reconcile_near", id=near)
         visit.wrong("transaction_id", key)
-    return place
 
 
 async def send_again(visit: Visit) -> Outcome:

@@ -151,7 +151,7 @@ async def redeliver(visit: Visit) -> Goto:
     def place(queued: flow.Redelivered) -> Goto:
         return common.sent_again(queued.delivery, queued.endpoint, reversed_since=queued.reversed_since)
 
-    return place(await flow.redeliver(visit.env, visit.caller, delivery_id, visit.keep(place)))
+    return await visit.kept(place, lambda keep: flow.redeliver(visit.env, visit.caller, delivery_id, keep))
 
 
 async def curl(visit: Visit) -> Shown:
@@ -317,8 +317,8 @@ async def replay_one(visit: Visit) -> Goto:
         _letter, delivery, endpoint, _body = found
         return common.sent_again(delivery, endpoint)
 
-    keep = visit.keep(place)
-    return place(await flow.replay_dead_letter(visit.env, visit.caller, visit.places["id"], keep))
+    letter_id = visit.places["id"]
+    return await visit.kept(place, lambda keep: flow.replay_dead_letter(visit.env, visit.caller, letter_id, keep))
 
 
 async def dismiss(visit: Visit) -> Outcome:
@@ -327,6 +327,4 @@ async def dismiss(visit: Visit) -> Outcome:
     visit.check()
     letter_id = visit.places["id"]
     place = Goto(f"{LETTERS}/{letter_id}", "said_letter_dismissed")
-    keep = visit.keep(lambda _: place)
-    await flow.dismiss(visit.env, visit.caller, letter_id, notes, keep)
-    return place
+    return await visit.kept(place, lambda keep: flow.dismiss(visit.env, visit.caller, letter_id, notes, keep))

@@ -356,12 +356,8 @@ async def rotate(visit: Visit) -> Outcome:
     endpoint = await endpoint_of(visit)
     await confirm(visit)
     leaked = bool(visit.form.get("leaked"))
-    try:
+    with visit.shows(ErrorCode.ROTATION_LIMIT, key="secret_limit"):
         found = await flow.rotate_secret(visit.env, visit.caller, endpoint.id, expire_previous=leaked)
-    except Refusal as refusal:
-        if refusal.code is not ErrorCode.ROTATION_LIMIT:
-            raise
-        visit.wrong("", "secret_limit")
     return _secret(visit, endpoint.id, found.secret, found.previous_expires_at, "secret_rotated")
 
 

@@ -75,7 +75,7 @@ async def start(visit: Visit) -> Outcome:
             said = "said_replay_more"
         return Goto(f"{HERE}?{urlencode(texts)}", said)
 
-    return place(await flow.replay(visit.env, visit.caller, asked, visit.keep(place)))
+    return await visit.kept(place, lambda keep: flow.replay(visit.env, visit.caller, asked, keep))
 
 
 def _read(visit: Visit) -> tuple[dict[str, str], ReplayRequest | None]:

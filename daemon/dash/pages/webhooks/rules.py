@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from daemon.core.errors import Refusal, needed
+from daemon.core.errors import needed
 from daemon.core.ids import split_reference
 from daemon.core.model import Payment, Rule, Transaction
 from daemon.core.shape import flat
@@ -105,14 +105,8 @@ async def _save(visit: Visit, endpoint: Endpoint, rule: Rule | None) -> Outcome:
         await flow.update(visit.env, visit.caller, endpoint.id, rule.id, new)
         return Goto(f"{HERE}/{endpoint.id}", "said_rule_changed")
     place = Goto(f"{HERE}/{endpoint.id}", "said_rule_added")
-    keep = visit.keep(lambda _: place)
-    try:
-        await flow.create(visit.env, visit.caller, endpoint.id, new, keep)
-    except Refusal as refusal:
-        if refusal.code is not ErrorCode.VALIDATION_ERROR:
-            raise
-        visit.wrong("", "rule_too_many")
-    return place
+    with visit.shows(ErrorCode.VALIDATION_ERROR, key="rule_too_many"):
+        return await visit.kept(place, lambda keep: flow.create(visit.env, visit.caller, endpoint.id, new, keep))
 
 
 def _position(visit: Visit, text: str) -> int | None:
