@@ -11,6 +11,7 @@ from http import HTTPStatus
 from typing import Final
 from urllib.parse import parse_qsl, quote, urlencode
 
+from jinja2 import pass_context
 from msgspec.structs import replace
 from starlette.types import Receive, Scope, Send
 
@@ -21,6 +22,9 @@ from daemon.core.inputs import HttpAnswer as Kept
 from daemon.core.inputs import Idempotency, Repeated
 from daemon.core.limits import MINUTE_US
 from daemon.core.model import Shop
+from daemon.core.names import network_name, provider_name
+from daemon.dash.parts.message_text import actor_name, visible
+from daemon.dash.parts.order import TONES
 from daemon.dash.tables import ACTIONS, PAGES
 from daemon.dash.web.frame import ROOT, Frame, Look
 from daemon.dash.web.sending import (
@@ -81,6 +85,13 @@ class Site:
         self._pages: Table[Page] = Table(PAGES)
         self._actions: Table[Action] = Table(ACTIONS)
         self._look = Look.load()
+        self._look.environment.globals |= {
+            "text": visible,
+            "tones": TONES,
+            "network_of": network_name,
+            "provider_of": provider_name,
+            "who": pass_context(lambda context, actor: actor_name(context["v"], actor)),
+        }
         self._frame = Frame(self._look, PAGES)
         self._client_header = env.config.pages.client_header.lower().encode()
         self._hub = TabStream(env, machine, stopping)

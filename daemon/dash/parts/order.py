@@ -21,7 +21,7 @@ from daemon.env import Env
 from daemon.runtime.page_response import qr_svg
 from daemon.store.engine import Reader
 from daemon.store.payments import transaction_list, transactions
-from daemon.wire import ErrorCode, TransactionStatus
+from daemon.wire import DeliveryStatus, ErrorCode, TransactionStatus
 from parsers.masking import mask_text
 
 STATES: Final[Mapping[str, TransactionStatus]] = {
@@ -45,8 +45,16 @@ TONES: Final = {
     "cancelled": "calm",
     "reversed": "bad",
     "settled": "good",
+    "well": "good",
+    "fresh": "calm",
+    "failing": "warn",
+    "paused": "bad",
+    DeliveryStatus.DELIVERED: "good",
+    DeliveryStatus.FAILED: "bad",
+    DeliveryStatus.RETRYING: "warn",
+    DeliveryStatus.PENDING: "calm",
 }
-
+"""The colour of each state of a transaction, of an endpoint and of a delivery."""
 
 _NOT_SETTLED: Final = frozenset({ErrorCode.NOT_SETTLEABLE, ErrorCode.ALREADY_SETTLED, ErrorCode.VALIDATION_ERROR})
 

@@ -4,7 +4,6 @@ from typing import Any
 
 from daemon.core.access.callers import Operation
 from daemon.core.json_values import Json
-from daemon.dash.parts.message_text import actor_name
 from daemon.dash.web.visit import Goto, Outcome, Shown, Visit
 from daemon.flows.books import shifts as flow
 from daemon.store.books import shifts
@@ -27,7 +26,7 @@ async def show_list(visit: Visit) -> Shown:
 
     values = await visit.env.store.read(read)
     may_keep = visit.may(Operation.KEEP_SHIFT)
-    return Shown("books/shifts.html", {**values, "who": lambda actor: actor_name(visit, actor), "may_keep": may_keep})
+    return Shown("books/shifts.html", {**values, "may_keep": may_keep})
 
 
 async def show_one(visit: Visit) -> Shown:
@@ -42,7 +41,6 @@ async def show_one(visit: Visit) -> Shown:
     values = {
         "shift": shift,
         "sheet": sheet,
-        "who": lambda actor: actor_name(visit, actor),
         "may_close": shift.closed_at is None and visit.may(Operation.KEEP_SHIFT if own else Operation.CLOSE_SHIFTS),
     }
     return Shown("books/shift.html", values)

@@ -163,7 +163,7 @@ def _offset_us(visit: Visit) -> int:
 async def show_list(visit: Visit) -> Shown:
     """Show every SIM and its modem."""
     views, strangers = await visit.env.store.read(lambda reader: sim_views(visit, reader))
-    values = {"sims": views, "strangers": strangers, "network_of": network_name, "text": visible}
+    values = {"sims": views, "strangers": strangers}
     return Shown("lines/list.html", values)
 
 
@@ -210,7 +210,6 @@ async def show_one(visit: Visit) -> Shown:
             "manages": visit.may(Operation.MANAGE_LINES),
             "proves": visit.may(Operation.DECIDE_FORGERY),
             "questions": tuple(Question),
-            "text": visible,
         },
         visible(f"{network_name(network)} · {view.device.name}:{view.slot}"),
     )
@@ -390,7 +389,7 @@ async def say_wallet(visit: Visit) -> Outcome:
         raise FormWrong
     if not proof.settled:
         visit.wrong("balance", "wallet_no_statement")
-    values = {"sim": view, "proof": proof, "currency": currency, "text": visible}
+    values = {"sim": view, "proof": proof, "currency": currency}
     return Shown("lines/wallet.html", values, visit.words("wallet_shows"))
 
 
@@ -412,11 +411,8 @@ async def show_unplaced(visit: Visit) -> Shown:
         "lines/unplaced.html",
         {
             "groups": await visit.env.store.read(read),
-            "network_of": network_name,
-            "provider_of": provider_name,
             "manages": visit.may(Operation.MANAGE_LINES),
             "replay": _replay(visit),
-            "text": visible,
         },
     )
 
@@ -452,7 +448,6 @@ async def show_claim(visit: Visit) -> Shown:
             "amounts": would.amounts or [],
             "payments": would.payments or [],
             "provider": provider_name(method.provider),
-            "text": visible,
         },
     )
 

@@ -84,7 +84,6 @@ async def show_list(visit: Visit) -> Shown | Download:
         sender=lambda row: sender_name(visit, row.sender),
         unread=asked.chosen["message"] == MessageState.UNPARSED,
         manages=visit.may(Operation.MANAGE_MESSAGES),
-        text=visible,
     )
 
 
@@ -131,7 +130,6 @@ async def show_one(visit: Visit) -> Shown:
             "reasons": reasons_of(message),
             "network": provider_name(message.provider) if message.provider else "—",
             "manages": visit.may(Operation.MANAGE_MESSAGES),
-            "text": visible,
         },
         visible(f"{visit.words('message')} · {sender}"),
     )

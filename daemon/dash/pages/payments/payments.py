@@ -18,8 +18,8 @@ from daemon.dash.pages.webhooks.common import name_of
 from daemon.dash.parts import listing
 from daemon.dash.parts.confirming import doubt_words, vouched
 from daemon.dash.parts.listing import SEARCH_CHARACTERS_MAX, Choice
-from daemon.dash.parts.message_text import actor_name, sms_text
-from daemon.dash.parts.order import TONES, masked, state_of
+from daemon.dash.parts.message_text import sms_text
+from daemon.dash.parts.order import masked, state_of
 from daemon.dash.web.visit import Download, Goto, Outcome, Shown, Visit
 from daemon.flows.payments import reconcile as reconcile_flow
 from daemon.store import journal
@@ -127,7 +127,6 @@ async def show_customer(visit: Visit) -> Shown | Download:
         number=number,
         name=name or "",
         orders=[(order, state_of(order, now)) for order, _ in orders],
-        tones=TONES,
     )
 
 
@@ -216,7 +215,6 @@ async def show_one(visit: Visit) -> Shown:
             "network": provider_name(payment.provider),
             "rest_of": about.transaction and about.transaction.settles and reference_of(about.transaction.settles),
             "before": before,
-            "who": lambda actor: actor_name(visit, actor),
             "receiver": name_of,
             "typed": visit.form.get("order", ""),
             "may_reconcile": payment.standing != "used"

@@ -20,7 +20,7 @@ from daemon.core.payments.reviews import REASONS
 from daemon.dash.parts import listing
 from daemon.dash.parts.confirming import confirm
 from daemon.dash.parts.listing import Choice
-from daemon.dash.parts.message_text import actor_name, sender_name, sms_text, visible
+from daemon.dash.parts.message_text import sender_name, sms_text, visible
 from daemon.dash.parts.order import refuse_settlement
 from daemon.dash.parts.wallet import wallet_form
 from daemon.dash.web.visit import Download, Goto, Outcome, Shown, Visit
@@ -265,7 +265,6 @@ async def show_one(visit: Visit) -> Shown:
             "proof": proof,
             "decides": visit.may(REASONS[review.reason].decider),
             "looks_only": not visit.may(Operation.DECIDE_REVIEW),
-            "who": actor_name(visit, review.decided_by),
             "notes": visible(review.notes),
             "ready_notes": NOTES,
             "after": after,
@@ -273,7 +272,6 @@ async def show_one(visit: Visit) -> Shown:
             "waiting": visit.reviews_open,
             "late": visit.query.get("late") == "1",
             "nobody": NOBODY,
-            "text": visible,
         },
         f"{visit.words('review')} · {visit.money(paid.amount_minor, paid.currency)}",
     )
@@ -295,16 +293,7 @@ async def show_list(visit: Visit) -> Shown | Download:
         )
     )
     end = begin + len(rows)
-    return await LIST.answer(
-        visit,
-        asked,
-        rows,
-        end if end < total else None,
-        count=f"{total:,}",
-        paid_of=paid_of,
-        text=visible,
-        who=lambda row: actor_name(visit, row.decided_by),
-    )
+    return await LIST.answer(visit, asked, rows, end if end < total else None, count=f"{total:,}", paid_of=paid_of)
 
 
 def _paid_text(row: ReviewEvidence) -> str:

@@ -7,7 +7,7 @@ from daemon.core.limits import DAY_US
 from daemon.core.model import Message
 from daemon.dash.parts.listing import SEARCH_CHARACTERS_MAX, branch_names
 from daemon.dash.parts.message_text import sender_name, sms_text
-from daemon.dash.parts.order import TONES, state_of
+from daemon.dash.parts.order import state_of
 from daemon.dash.web.visit import Goto, Shown, Visit
 from daemon.store.engine import Reader
 from daemon.store.messages import messages
@@ -59,7 +59,6 @@ async def show(visit: Visit) -> Shown | Goto:
             "payments": others[:SHOWN],
             "messages": [(one, sender_name(visit, one.sender), sms_text(visit, one.body)) for one in texts[:SHOWN]],
             "more": [len(group) > SHOWN for group in (orders, others, texts)],
-            "tones": TONES,
             "branches": await branch_names(visit),
         },
     )

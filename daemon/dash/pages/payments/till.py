@@ -14,7 +14,7 @@ from daemon.core.names import group_digits, national_format, network_of, provide
 from daemon.core.payments.checkout import MONEY, CheckoutFacts, CheckoutScreen
 from daemon.core.payments.payer_texts import first_step
 from daemon.dash.parts.message_text import actor_name
-from daemon.dash.parts.order import TONES, facts_of, menus, order_of, state_of, time_left
+from daemon.dash.parts.order import facts_of, menus, order_of, state_of, time_left
 from daemon.dash.web.visit import Goto, Outcome, Shown, Visit
 from daemon.dash.web.words import Words
 from daemon.flows.payments import cancel_expire, initialize
@@ -218,7 +218,6 @@ def _own(reader: Reader, visit: Visit) -> dict[str, object]:
         "more_open": len(waiting) > OPEN_SHOWN,
         "paid": [(one, state_of(one, now), payment) for one, payment in paid],
         "recent": [row for row in states if row[1] not in {"open", "review"}][:RECENT],
-        "tones": TONES,
         "may_cancel": visit.may(Operation.CANCEL_TRANSACTION),
     }
 

@@ -20,8 +20,7 @@ from daemon.core.shape import flat
 from daemon.dash.parts import listing
 from daemon.dash.parts.confirming import vouched
 from daemon.dash.parts.listing import Choice
-from daemon.dash.parts.message_text import actor_name
-from daemon.dash.parts.order import STATES, TONES, facts_of, masked, order_of, refuse_settlement, state_of, time_left
+from daemon.dash.parts.order import STATES, facts_of, masked, order_of, refuse_settlement, state_of, time_left
 from daemon.dash.web.visit import Download, Goto, Outcome, Shown, Visit
 from daemon.flows.payments import cancel_expire, initialize, settlement, texts
 from daemon.flows.payments import reconcile as reconcile_flow
@@ -111,7 +110,6 @@ async def show_list(visit: Visit) -> Shown | Download:
         split=split and asked.after is None,
         state_of=lambda transaction: state_of(transaction, now),
         left=left,
-        tones=TONES,
         may_make=visit.may(Operation.CREATE_TRANSACTION),
     )
 
@@ -149,9 +147,7 @@ async def show_one(visit: Visit) -> Shown:
             "x": transaction,
             "p": order.payment,
             "state": state,
-            "tones": TONES,
             "text_tones": {"sent": "good", "failed": "bad", "unknown": "warn", "expired": "warn"},
-            "who": lambda actor: actor_name(visit, actor),
             "typed": visit.form,
             "may_reconcile": unpaid and visit.may(Operation.RECONCILE),
             "may_cancel": state in {"open", "expired"} and visit.may(Operation.CANCEL_TRANSACTION),

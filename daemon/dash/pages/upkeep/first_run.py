@@ -6,9 +6,8 @@ Each step says whether it is done, read from the shop's data; nothing is kept ab
 from typing import Any, Final
 
 from daemon.core.errors import Refusal
-from daemon.core.names import SHOP_NAME_FOR_NOW, network_name
+from daemon.core.names import SHOP_NAME_FOR_NOW
 from daemon.dash.pages.lines.lines import networks_of, sim_views
-from daemon.dash.parts.message_text import visible
 from daemon.dash.web.visit import FormWrong, Goto, Outcome, Shown, Visit
 from daemon.flows.lines import smscs
 from daemon.flows.upkeep import setup as flow
@@ -56,7 +55,7 @@ async def show(visit: Visit) -> Shown:
 
     found = await visit.env.store.read(read)
     name = "" if visit.shop is None or visit.shop.name == SHOP_NAME_FOR_NOW else visit.shop.name
-    shared = {"steps": STEPS, "name": name, "network_of": network_name, "text": visible}
+    shared = {"steps": STEPS, "name": name}
     return Shown("upkeep/first.html", {**found, **shared})
 
 

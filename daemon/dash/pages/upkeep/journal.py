@@ -8,7 +8,7 @@ from daemon.core.json_values import dump, timestamp
 from daemon.core.model import Event
 from daemon.dash.parts import listing
 from daemon.dash.parts.listing import Choice
-from daemon.dash.parts.message_text import actor_name, visible
+from daemon.dash.parts.message_text import visible
 from daemon.dash.web.visit import Download, Shown, Visit
 from daemon.store import journal
 from daemon.store.access import users
@@ -62,12 +62,7 @@ async def show(visit: Visit) -> Shown | Download:
             about = visit.money_text(about, str(found.get("currency") or "GHS"))
         return f"{words}: {visible(about)}" if about else words
 
-    def who(actor: str | None) -> str:
-        return actor_name(visit, actor)
-
-    return await LIST.answer(
-        visit, asked, rows, last, details=_details, reference=reference_of, who=who, what=what, names=names
-    )
+    return await LIST.answer(visit, asked, rows, last, details=_details, reference=reference_of, what=what, names=names)
 
 
 def _details(event: Event) -> list[tuple[str, Any]]:

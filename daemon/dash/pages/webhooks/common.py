@@ -13,16 +13,6 @@ from daemon.wire import DeliveryStatus, ErrorCode, receiver_of
 
 TEXT_MAX: Final = 200
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f]")
-TONES: Final = {
-    "well": "good",
-    "fresh": "calm",
-    "failing": "warn",
-    "paused": "bad",
-    DeliveryStatus.DELIVERED: "good",
-    DeliveryStatus.FAILED: "bad",
-    DeliveryStatus.RETRYING: "warn",
-    DeliveryStatus.PENDING: "calm",
-}
 
 
 def needs_open_collections(visit: Visit) -> None:

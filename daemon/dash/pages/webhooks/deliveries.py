@@ -88,7 +88,6 @@ async def show_list(visit: Visit) -> Shown | Download:
         None if page.last is None else page.last[0].seq,
         answers={one.id: _answer(visit, one) for one, _ in page.rows},
         endpoint=endpoint,
-        tones=common.TONES,
         name_of=common.name_of,
     )
 
@@ -137,7 +136,6 @@ async def show_one(visit: Visit) -> Shown:
             "order": transactions.get(reader, delivery.transaction_id),
             "again": common.may_be_sent_again(delivery, endpoint),
             "has_curl": endpoint.url.startswith(_REMOTE),
-            "tones": common.TONES,
         }
 
     return Shown("webhooks/delivery.html", await visit.env.store.read(read), t("delivery"))
@@ -300,7 +298,6 @@ async def show_letter(visit: Visit) -> Shown:
         "answered": common.answer_of(visit, letter.last_status_code, letter.error_code),
         "diagnosis": why.text,
         "money": _money(visit, body),
-        "tones": common.TONES,
         "open": is_open and letter.dismissed_at is None,
         "again": is_open and common.may_be_sent_again(delivery, endpoint),
         "notes_max": NOTES_CHARACTERS_MAX,

@@ -53,10 +53,7 @@ async def show_list(visit: Visit) -> Shown:
 
     found, waiting, unclaimed = await visit.env.store.read(read)
     rows = [(one, name_of(one), condition(one), waiting.get(one.id, 0)) for one in found]
-    return Shown(
-        "webhooks/list.html",
-        {"rows": rows, "unclaimed": unclaimed, "tones": common.TONES, "full": len(found) >= ENDPOINTS_MAX},
-    )
+    return Shown("webhooks/list.html", {"rows": rows, "unclaimed": unclaimed, "full": len(found) >= ENDPOINTS_MAX})
 
 
 class FormLine(Struct, frozen=True):
@@ -186,7 +183,6 @@ async def show_one(visit: Visit) -> Shown:
             "one": endpoint,
             "name": name_of(endpoint),
             "condition": condition(endpoint),
-            "tones": common.TONES,
             "facts": [
                 (visit.words(row.words), fact)
                 for row in INPUTS
