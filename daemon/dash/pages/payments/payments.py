@@ -12,7 +12,7 @@ from daemon.core.messages.message_json import reasons_of
 from daemon.core.model import Delivery, Event, Payment
 from daemon.core.names import provider_name
 from daemon.core.payments.timeline import TransactionEventAnswer
-from daemon.core.shape import flat
+from daemon.core.shape import flat, taken
 from daemon.core.webhooks.endpoint import Endpoint
 from daemon.dash.pages.webhooks.common import name_of
 from daemon.dash.parts import listing
@@ -71,16 +71,8 @@ async def show_list(visit: Visit) -> Shown | Download:
     # Only a branch hands payments up.
     states = Choice("state", ("", *(one for one in STATES if one != "handed" or is_branch)))
     asked = await listing.ask(visit, states, SORT, of_branches=True)
-    wanted = PaymentFilter(
-        mode=visit.mode,
-        state=asked.chosen["state"] or None,
-        since=asked.since,
-        until=asked.until,
-        search=asked.search,
-        sort=asked.chosen["sort"],
-        after=asked.after,
-        branch=asked.branch,
-    )
+    state, sort = asked.chosen["state"] or None, asked.chosen["sort"]
+    wanted = taken(PaymentFilter, asked, mode=visit.mode, state=state, sort=sort, branch=asked.branch)
     most = listing.COUNTED_MAX + 1
     (rows, more), totals = await visit.env.store.read(
         lambda reader: (
@@ -96,14 +88,7 @@ async def show_customer(visit: Visit) -> Shown | Download:
     """Show the payments of one number, their sums, and the orders of the customer."""
     number = needed(read_phone(f"+{visit.places['id']}"), ErrorCode.ROUTE_NOT_FOUND)
     asked = await listing.ask(visit, of_branches=True)
-    wanted = PaymentFilter(
-        mode=visit.mode,
-        since=asked.since,
-        until=asked.until,
-        after=asked.after,
-        branch=asked.branch,
-        payer_phone=number,
-    )
+    wanted = taken(PaymentFilter, asked, mode=visit.mode, search=None, branch=asked.branch, payer_phone=number)
     since = visit.now - ORDERS_US
     of_orders = TransactionFilter(mode=visit.mode, phone_number=number, since=since)
     now, most = visit.env.times().lower_bound_us, listing.COUNTED_MAX + 1

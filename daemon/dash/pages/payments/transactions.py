@@ -16,7 +16,7 @@ from daemon.core.payments.checkout import CheckoutFacts
 from daemon.core.payments.matching import replacement_of
 from daemon.core.payments.timeline import TransactionEventAnswer
 from daemon.core.payments.transaction_json import SettlementAnswer
-from daemon.core.shape import flat
+from daemon.core.shape import flat, taken
 from daemon.dash.parts import listing
 from daemon.dash.parts.confirming import vouched
 from daemon.dash.parts.listing import Choice
@@ -49,13 +49,12 @@ async def show_list(visit: Visit) -> Shown | Download:
     state, now = asked.chosen["state"], visit.env.times().lower_bound_us
     filtered = state or asked.branch or asked.search or asked.since or asked.until
     split = not (filtered or asked.as_csv)
-    wanted = TransactionFilter(
+    wanted = taken(
+        TransactionFilter,
+        asked,
         mode=visit.mode,
         status=STATES.get(state),
         unsettled=state == "unsettled",
-        since=asked.since,
-        until=asked.until,
-        search=asked.search,
         sort=asked.chosen["sort"],
         after=split_reference(asked.after or ""),
         ended=split,

@@ -17,6 +17,7 @@ from daemon.core.ids import reference_of, split_reference
 from daemon.core.json_values import timestamp
 from daemon.core.limits import DEAD_LETTERS_AT_ONCE, NOTES_CHARACTERS_MAX
 from daemon.core.model import Delivery
+from daemon.core.shape import taken
 from daemon.core.webhooks.diagnosis import diagnose
 from daemon.core.webhooks.endpoint import Endpoint
 from daemon.core.webhooks.endpoint_json import PaymentSummary
@@ -68,7 +69,9 @@ async def show_list(visit: Visit) -> Shown | Download:
     asked = await listing.ask(visit, *CHOICES)
     transaction_id, webhook_id = _searched(asked.search)
     kind = asked.chosen["event"]
-    wanted = DeliveryFilter(
+    wanted = taken(
+        DeliveryFilter,
+        asked,
         mode=visit.mode if endpoint is None else None,
         endpoint_id=None if endpoint is None else endpoint.id,
         status=DeliveryStatus(asked.chosen["delivery"]) if asked.chosen["delivery"] else None,
@@ -76,8 +79,6 @@ async def show_list(visit: Visit) -> Shown | Download:
         event=EventKind(f"transaction.{kind}") if kind else None,
         transaction_id=transaction_id,
         webhook_id=webhook_id,
-        since=asked.since,
-        until=asked.until,
         after=asked.number,
     )
     page = await visit.env.store.read(lambda reader: delivery_log.listed(reader, wanted, limit=asked.limit))
