@@ -9,8 +9,7 @@ from typing import Annotated, Any, Final, Literal
 from msgspec import Meta, Struct
 
 from daemon.api.http.auth import needs_owner
-from daemon.api.http.body import read_object
-from daemon.api.http.service import Call, Reply, claim, finished, ok
+from daemon.api.http.service import Call, Reply, finished, ok
 from daemon.api.openapi.describe import answer, described
 from daemon.core import json_values
 from daemon.core.errors import Refusal, needed
@@ -19,8 +18,8 @@ from daemon.core.json_values import Json, timestamp, timestamp_or_none, warnings
 from daemon.core.messages.message_json import MessageAnswer, MessageInFullAnswer, RepeatedMessageAnswer
 from daemon.core.payments.review_json import ApprovedPayerAnswer, ReviewAnswer
 from daemon.core.payments.transaction_json import TransactionAnswer
-from daemon.core.reading import Wrong, read, read_uuid
-from daemon.core.shape import ModeFilter, Offset, PageMeta, marked, page_size, sample
+from daemon.core.reading import Wrong, read_uuid
+from daemon.core.shape import ModeFilter, Offset, PageMeta, marked, page_size, sample, taken
 from daemon.flows.access import users
 from daemon.flows.books.audit import note_shown
 from daemon.flows.messages import ingest, overdue
@@ -79,26 +78,23 @@ class MessageQuery(Struct, frozen=True):
 
 async def list_messages(call: Call) -> Reply:
     """List messages, newest first; with their texts only if `show_body=1`."""
-    query = call.query
-    asked = query.read(MessagesQuery)
-    limit, offset, show_body = asked.limit, asked.offset, asked.show_body
-    wanted = messages.MessageFilter(
-        state=asked.state, line=asked.line, sender=asked.sender, since=asked.since, mode=call.caller.mode or asked.mode
+    asked = call.query.read(MessagesQuery)
+    wanted = taken(messages.MessageFilter, asked, mode=call.caller.mode or asked.mode)
+    found, total = await call.env.store.read(
+        lambda reader: messages.page(reader, wanted, limit=asked.limit, offset=asked.offset)
     )
-    found, total = await call.env.store.read(lambda reader: messages.page(reader, wanted, limit=limit, offset=offset))
-    if show_body and found:
+    if asked.show_body and found:
         facts = {
             "count": len(found),
-            "offset": offset,
+            "offset": asked.offset,
             "state": wanted.state,
             "line": wanted.line,
             "sender": wanted.sender,
             "since": timestamp_or_none(wanted.since),
         }
         await note_shown(call.env, call.caller, facts)
-    shape = MessageInFullAnswer if show_body else MessageAnswer
-    items = [shape.of(message, line) for message, line in found]
-    return ok(items, query.meta(limit=limit, offset=offset, total=total))
+    shape = MessageInFullAnswer if asked.show_body else MessageAnswer
+    return ok([shape.of(message, line) for message, line in found], call.query.page(asked, total))
 
 
 async def get_message(call: Call) -> Reply:
@@ -138,15 +134,13 @@ async def reparse(call: Call) -> Reply:
     To continue, call again with `after` set to `next` of the answer.
     """
     asked = await call.body(ReparseBody, optional=True)
-    dry_run = asked.dry_run
-    selection = ingest.ReparseSelection(asked.ids, asked.after, dry_run)
-    done = await ingest.reparse(call.env, selection)
+    done = await ingest.reparse(call.env, ingest.ReparseSelection(asked.ids, asked.after, asked.dry_run))
     return ok(
         {
             "looked_at": done.looked_at,
             "read": list(done.read),
             "counts": done.counts,
-            "dry_run": dry_run,
+            "dry_run": asked.dry_run,
             "next": done.next,
         }
     )
@@ -215,16 +209,18 @@ class ApprovedPayersQuery(Struct, frozen=True):
 @described("List approved payers", answer(list[ApprovedPayerAnswer], PageMeta), query=ApprovedPayersQuery)
 async def list_approved_payers(call: Call) -> Reply:
     """List approvals, newest first. `phone_number` selects one number, `state=all` includes revoked approvals."""
-    query = call.query
-    asked = query.read(ApprovedPayersQuery)
-    limit, offset, phone_number = asked.limit, asked.offset, asked.phone_number
-    revoked = asked.state == "all"
+    asked = call.query.read(ApprovedPayersQuery)
     found, total = await call.env.store.read(
         lambda reader: payments.approved_payers(
-            reader, phone_number=phone_number, revoked=revoked, mode=call.caller.mode, limit=limit, offset=offset
+            reader,
+            phone_number=asked.phone_number,
+            revoked=asked.state == "all",
+            mode=call.caller.mode,
+            limit=asked.limit,
+            offset=asked.offset,
         )
     )
-    return ok([ApprovedPayerAnswer.of(each) for each in found], query.meta(limit=limit, offset=offset, total=total))
+    return ok([ApprovedPayerAnswer.of(each) for each in found], call.query.page(asked, total))
 
 
 @described("Get an approved payer", answer(ApprovedPayerAnswer), errors="APPROVED_PAYER_NOT_FOUND")
@@ -299,19 +295,17 @@ class ConfirmBody(Struct, frozen=True):
 async def confirm_wording(call: Call) -> Reply:
     """Confirm a wording from a sender by one genuine message; needs the account password. `undo` withdraws it."""
     needs_owner(call.caller)
-    asked = await call.body(ConfirmBody)
-    undo = asked.undo
-    message_id = call.uuid(ErrorCode.MESSAGE_NOT_FOUND)
-    if not undo:
+    asked, message_id = await call.body(ConfirmBody), call.uuid(ErrorCode.MESSAGE_NOT_FOUND)
+    if not asked.undo:
         # Withdrawing trust needs no password.
         await users.confirm(call.env, call.caller, asked.password)
-    row = await overdue.confirm_wording(call.env, call.caller, message_id, undo=undo)
+    row = await overdue.confirm_wording(call.env, call.caller, message_id, undo=asked.undo)
     data: dict[str, Any] = {
         "network": row.network,
         "wording": row.wording,
         "sender": row.sender,
         "message_id": row.message_id,
-        "confirmed": not undo,
+        "confirmed": not asked.undo,
         "test": row.mode == "test",
     }
     return ok(data)
@@ -362,15 +356,13 @@ async def create_test_payment(call: Call) -> Reply:
     """
     if call.caller.mode is Mode.LIVE:
         raise Refusal(ErrorCode.SESSION_REQUIRED, "A live key cannot create test payments: use a test key.")
-    body = await read_object(call.scope, call.receive)
-    asked = claim(call, body)
-    wanted, warnings = read(SimulateRequest, body)
+    wanted, meta = await call.asked(SimulateRequest)
+    asked = meta.idempotency
     async with call.service.inflight.alone(asked):
         answer = await call.env.store.look(lambda reader: idempotency.answered(reader, asked))
         if answer is None:
             simulated = await simulate_sms(call.env, wanted)
-            meta = warnings_meta(warnings)
-            answer = await _deliver(call, simulated, asked, meta)
+            answer = await _deliver(call, simulated, asked, warnings_meta(meta.warnings))
     return finished(answer)
 
 

@@ -3,10 +3,13 @@
 import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Final
 
 from daemon.doctor import daemon, database, machine, modem, webhooks
-from daemon.doctor.checks import Check, PortUser, Status, System
+from daemon.doctor.checks import Check, PortUser, ReportedModem, Running, Status, System
+from daemon.env import Env
+from daemon.wire import VERSION, Places
 
 AREAS: Final[dict[str, Callable[[System], Iterator[Check]]]] = {
     "daemon": daemon.daemon_checks,
@@ -30,6 +33,24 @@ AREAS: Final[dict[str, Callable[[System], Iterator[Check]]]] = {
     "upgrade": daemon.upgrade_checks,
 }
 """Area name, the first part of its checks' ids, -> function that yields its checks."""
+
+
+def running_system(env: Env, places: Places, phones: tuple[ReportedModem, ...]) -> System:
+    """Return the machine and the shop as this daemon, which runs, sees them."""
+    times = env.times()
+    doubt = "" if times.doubt is None else str(times.doubt.why)
+    return System(
+        Path("/"),
+        this_user(),
+        phones,
+        os.getpid(),
+        places=places,
+        environ=os.environ,
+        store_url=env.config.store.url,
+        running=Running(VERSION, doubt, times.confirmed, env.http_address, env.awake),
+        version=VERSION,
+        now_us=times.wall_us,
+    )
 
 
 def run_checks(system: System, areas: Sequence[str], monotonic: Callable[[], float] | None = None) -> list[Check]:

@@ -3,7 +3,6 @@
 import asyncio
 import os
 import tempfile
-from pathlib import Path
 from typing import Annotated, Any, Final
 
 from msgspec import Meta, Struct, field
@@ -18,7 +17,7 @@ from daemon.core.ids import reference_of
 from daemon.core.json_values import Json, dump, timestamp, timestamp_or_none
 from daemon.core.lines.modem_health import Level, ModemProblem
 from daemon.core.reading import Wrong
-from daemon.core.shape import Offset, UuidRead, marked, page_size
+from daemon.core.shape import Offset, UuidRead, marked, page_size, taken
 from daemon.core.upkeep.faults import as_notice
 from daemon.core.upkeep.notice_rules import notice
 from daemon.flows.books.audit import note_export
@@ -33,7 +32,7 @@ from daemon.store.engine import Reader, Tx
 from daemon.store.upkeep import notices as store_notices
 from daemon.store.upkeep import payer_data
 from daemon.store.upkeep.payer_data import OpenRow, PayerRows
-from daemon.wire import VERSION, ErrorCode, places
+from daemon.wire import ErrorCode, places
 
 LINES: Final = 200
 _TEXT_CHARACTERS_MAX: Final = 2000
@@ -92,10 +91,7 @@ class LogQuery(Struct, frozen=True):
 async def get_log(call: Call) -> Reply:
     """Return log lines, oldest first; `meta.cursor` is the `after` of the next call."""
     asked = call.query.read(LogQuery)
-    wanted = LogFilter(
-        since=asked.since, level=asked.level, component=asked.component, lines=asked.lines, after=asked.after
-    )
-    rows, cursor = await asyncio.to_thread(log.read, call.service.hooks.log_folder, wanted)
+    rows, cursor = await asyncio.to_thread(log.read, call.service.hooks.log_folder, taken(LogFilter, asked))
     return ok(rows, call.query.meta(cursor=cursor))
 
 
@@ -107,8 +103,8 @@ class DoctorQuery(Struct, frozen=True):
 
 async def run_doctor(call: Call) -> Reply:
     """Check the areas in `area`, separated by commas; by default all. 200 also if a check fails."""
-    from daemon.doctor.checks import ReportedModem, Running, System, report  # noqa: PLC0415 -- see the module's docstring
-    from daemon.doctor.run import AREAS, run_checks, this_user  # noqa: PLC0415 -- the same
+    from daemon.doctor.checks import ReportedModem, report  # noqa: PLC0415 -- see the module's docstring
+    from daemon.doctor.run import AREAS, run_checks, running_system  # noqa: PLC0415 -- the same
 
     areas = [area for area in call.query.read(DoctorQuery).area.split(",") if area]
     if not set(areas) <= set(AREAS):
@@ -118,24 +114,9 @@ async def run_doctor(call: Call) -> Reply:
         for row in await all_modems(call)
         if row["state"] != _AWAY and "simulated" not in row
     )
-    env = call.env
-    times = env.times()
-    system = System(
-        Path("/"),
-        this_user(),
-        phones,
-        os.getpid(),
-        places=places(os.environ, os.getuid(), tempfile.gettempdir()),
-        environ=os.environ,
-        store_url=call.env.config.store.url,
-        running=Running(
-            VERSION, "" if times.doubt is None else str(times.doubt.why), times.confirmed, env.http_address, env.awake
-        ),
-        version=VERSION,
-        now_us=times.wall_us,
-    )
+    system = running_system(call.env, places(os.environ, os.getuid(), tempfile.gettempdir()), phones)
     # In a thread: it reads hundreds of small files in /proc, and the whole database.
-    checks = await asyncio.to_thread(run_checks, system, areas, env.clock.monotonic)
+    checks = await asyncio.to_thread(run_checks, system, areas, call.env.clock.monotonic)
     return Reply(200, dump(report(checks)))
 
 
@@ -158,8 +139,7 @@ class NoticesQuery(Struct, frozen=True):
 
 async def list_notices(call: Call) -> Reply:
     """List unseen notices, newest first, or all notices with `all=1`."""
-    query = call.query
-    asked = query.read(NoticesQuery)
+    asked = call.query.read(NoticesQuery)
     limit, offset, unseen = asked.limit, asked.offset, not asked.with_seen
     # Present faults stand first. They are not in the database, because it may have failed itself.
     faults = [notice(as_notice(fault)) for fault in call.env.faults.all()]
@@ -172,7 +152,7 @@ async def list_notices(call: Call) -> Reply:
         if not faults:
             raise
         rows, total, failed = [], 0, None
-    meta = query.meta(limit=limit, offset=offset, total=total + len(faults)) or {}
+    meta = call.query.page(asked, total + len(faults)) or {}
     if failed is not None:
         meta["not_sent"] = {"channel": failed.channel, "error": failed.error}
     return ok([*([] if offset else faults), *(notice(row) for row in rows)], meta)

@@ -5,7 +5,7 @@ the same port to the internet, and a shop's sales are confidential. The library 
 """
 
 import asyncio
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
@@ -105,14 +105,15 @@ def _is_local_call(call: Call) -> bool:
 
 def _render(facts: _Facts) -> tuple[bytes, bytes]:
     from prometheus_client import CollectorRegistry  # noqa: PLC0415 -- it takes 30 ms and some MB
-    from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest  # noqa: PLC0415 -- prometheus_client is heavy: imported at the first call
-    from prometheus_client.registry import Collector  # noqa: PLC0415 -- prometheus_client is heavy: imported at the first call
+    from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest  # noqa: PLC0415 -- the same
+    from prometheus_client.registry import Collector  # noqa: PLC0415 -- the same
 
     class Shop(Collector):
         """Yields the metrics of one call; no state is kept between calls."""
 
         def collect(self) -> Iterator[Any]:
             yield from _shop(facts)
+            # The label is the device id, which does not reveal the phone number or IMEI.
             yield from _modems(facts)
             yield from _sims(facts)
 
@@ -122,82 +123,75 @@ def _render(facts: _Facts) -> tuple[bytes, bytes]:
 
 
 def _shop(facts: _Facts) -> Iterator[Any]:
-    from prometheus_client.core import GaugeMetricFamily, InfoMetricFamily  # noqa: PLC0415 -- prometheus_client is heavy: imported at the first call
+    from prometheus_client.core import GaugeMetricFamily, InfoMetricFamily  # noqa: PLC0415 -- as in `_render`
 
     yield InfoMetricFamily("momo", "The running program", {"version": VERSION})
-    yield GaugeMetricFamily("momo_uptime_seconds", "Seconds since the daemon started", facts.uptime_s)
-    yield GaugeMetricFamily("momo_clock_suspect", "1 while the machine's clock is in doubt", int(facts.clock_suspect))
-    witness = GaugeMetricFamily(
-        "momo_clock_witness", "1 for what tells the time beside the machine's clock", labels=["witness"]
-    )
-    for one in Witness:
-        witness.add_metric([one.value], int(facts.clock_witness is one))
-    yield witness
-    problem = GaugeMetricFamily("momo_problem", "1 for each reason why no payment can be recorded", labels=["cause"])
-    for cause in facts.faults:
-        problem.add_metric([cause], 1)
-    yield problem
-    if facts.disk_free is not None:
-        yield GaugeMetricFamily("momo_disk_free_bytes", "Free bytes on the disk of the database", facts.disk_free)
-    if facts.database_bytes is not None:
-        yield GaugeMetricFamily("momo_database_bytes", "Size of the database and its WAL", facts.database_bytes)
-    if facts.backed_up_at is not None:
-        yield GaugeMetricFamily("momo_backup_timestamp_seconds", "Time of the newest backup", facts.backed_up_at)
-    if facts.lines is not None:
-        yield GaugeMetricFamily("momo_lines_ready", "1 if every SIM has a merchant number", int(facts.lines.ready))
-    queue = GaugeMetricFamily("momo_deliveries", "Webhook deliveries by state", labels=["state"])
-    for state, count in facts.queue.items():
-        queue.add_metric([state], count)
-    yield queue
+    for name, text, value in (
+        ("uptime_seconds", "Seconds since the daemon started", facts.uptime_s),
+        ("clock_suspect", "1 while the machine's clock is in doubt", facts.clock_suspect),
+        ("disk_free_bytes", "Free bytes on the disk of the database", facts.disk_free),
+        ("database_bytes", "Size of the database and its WAL", facts.database_bytes),
+        ("backup_timestamp_seconds", "Time of the newest backup", facts.backed_up_at),
+        ("lines_ready", "1 if every SIM has a merchant number", None if facts.lines is None else facts.lines.ready),
+    ):
+        if value is not None:
+            yield GaugeMetricFamily(f"momo_{name}", text, value)
+    beside = ((one.value, one is facts.clock_witness) for one in Witness)
+    yield _gauge("clock_witness", "1 for what tells the time beside the machine's clock", beside, "witness")
+    faults = ((cause, 1) for cause in facts.faults)
+    yield _gauge("problem", "1 for each reason why no payment can be recorded", faults, "cause")
+    yield _gauge("deliveries", "Webhook deliveries by state", facts.queue.items(), "state")
 
 
 def _modems(facts: _Facts) -> Iterator[Any]:
     """Yield the metrics of the modems."""
-    # The label is the device id, which does not reveal the phone number or IMEI.
-    up = _gauge("modem_ready", "1 if messages are read from the modem")
-    signal = _gauge("modem_signal_dbm", "Signal strength in dBm")
-    registered = _gauge("modem_registered", "1 if the modem can receive messages from the network")
-    used = _gauge("modem_storage_used", "Messages in a storage of the modem", "storage")
-    total = _gauge("modem_storage_total", "Capacity of a storage of the modem, in messages", "storage")
-    trouble = _gauge("modem_trouble", "1 for each problem of the modem", "trouble", "level")
-    for one in modem_health.without_simulated(facts.conditions):
-        if one.device_id is None:
-            continue
-        label = [one.device_id]
-        up.add_metric(label, int(one.state == modem_health.READY))
-        for each in modem_health.find_problems(one, facts.now):
-            trouble.add_metric([one.device_id, each.id, each.level.value], 1)
-        if one.health_at is None:
-            continue
-        registered.add_metric(label, int(one.receives))
-        if (strength := modem_health.dbm(one.signal)) is not None:
-            signal.add_metric(label, strength)
-        for name, full, room in one.storages:
-            used.add_metric([*label, name], full)
-            total.add_metric([*label, name], room)
-    yield from (up, signal, registered, used, total, trouble)
+    known = [
+        (one.device_id, one) for one in modem_health.without_simulated(facts.conditions) if one.device_id is not None
+    ]
+    measured = [(name, one) for name, one in known if one.health_at is not None]
+    ready = ((name, one.state == modem_health.READY) for name, one in known)
+    yield _gauge("modem_ready", "1 if messages are read from the modem", ready)
+    signals = ((name, dbm) for name, one in measured if (dbm := modem_health.dbm(one.signal)) is not None)
+    yield _gauge("modem_signal_dbm", "Signal strength in dBm", signals)
+    receives = ((name, one.receives) for name, one in measured)
+    yield _gauge("modem_registered", "1 if the modem can receive messages from the network", receives)
+    storages = [(name, *storage) for name, one in measured for storage in one.storages]
+    used = ((name, kind, full) for name, kind, full, _ in storages)
+    yield _gauge("modem_storage_used", "Messages in a storage of the modem", used, "device_id", "storage")
+    room = ((name, kind, total) for name, kind, _, total in storages)
+    text = "Capacity of a storage of the modem, in messages"
+    yield _gauge("modem_storage_total", text, room, "device_id", "storage")
+    troubles = (
+        (name, each.id, each.level.value, 1)
+        for name, one in known
+        for each in modem_health.find_problems(one, facts.now)
+    )
+    yield _gauge("modem_trouble", "1 for each problem of the modem", troubles, "device_id", "trouble", "level")
 
 
 def _sims(facts: _Facts) -> Iterator[Any]:
-    silent = _gauge("sim_silent", "1 if the SIM is silent for longer than is usual at this hour", "slot")
-    last = _gauge("sim_last_sms_timestamp_seconds", "Time of the SIM's last message", "slot")
-    for sim in facts.known.sims:
-        rhythm = facts.known.rhythms.get(sim.sim_key)
-        if rhythm is None:
-            continue
-        label = [sim.device_id, str(sim.slot_index)]
-        silent.add_metric(label, int(rhythm.silent_since is not None))
-        if rhythm.last_at is not None:
-            last.add_metric(label, rhythm.last_at / SECOND_US)
-    receiving = _gauge("line_receiving", "1 if messages can come to the SIM now", "slot")
-    for phone in () if facts.lines is None else facts.lines.phones:
-        for shown in phone.sims:
-            label = [phone.device_id, str(shown.slot_index)]
-            receiving.add_metric(label, int(shown.receiving))
-    yield from (silent, last, receiving)
+    sims = [
+        (sim.device_id, str(sim.slot_index), rhythm)
+        for sim in facts.known.sims
+        if (rhythm := facts.known.rhythms.get(sim.sim_key)) is not None
+    ]
+    silent = ((name, slot, rhythm.silent_since is not None) for name, slot, rhythm in sims)
+    yield _gauge("sim_silent", "1 if the SIM is silent for longer than is usual at this hour", silent, *_SIM)
+    last = ((name, slot, rhythm.last_at / SECOND_US) for name, slot, rhythm in sims if rhythm.last_at is not None)
+    yield _gauge("sim_last_sms_timestamp_seconds", "Time of the SIM's last message", last, *_SIM)
+    phones = () if facts.lines is None else facts.lines.phones
+    receiving = ((phone.device_id, str(sim.slot_index), sim.receiving) for phone in phones for sim in phone.sims)
+    yield _gauge("line_receiving", "1 if messages can come to the SIM now", receiving, *_SIM)
 
 
-def _gauge(name: str, text: str, *more: str) -> Any:
-    from prometheus_client.core import GaugeMetricFamily  # noqa: PLC0415 -- prometheus_client is heavy: imported at the first call
+_SIM: Final = ("device_id", "slot")
 
-    return GaugeMetricFamily(f"momo_{name}", text, labels=["device_id", *more])
+
+def _gauge(name: str, text: str, rows: Iterable[tuple[Any, ...]], *labels: str) -> Any:
+    """Return a gauge with a value for each row, the last of it; the others are those of the labels."""
+    from prometheus_client.core import GaugeMetricFamily  # noqa: PLC0415 -- as in `_render`
+
+    family = GaugeMetricFamily(f"momo_{name}", text, labels=labels or ["device_id"])
+    for *values, value in rows:
+        family.add_metric(values, value)
+    return family

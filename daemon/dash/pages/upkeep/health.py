@@ -4,14 +4,12 @@ A restore is left to the terminal: the daemon must stand still for it.
 """
 
 import asyncio
-import os
-from pathlib import Path
 from typing import Final
 
 from daemon.core.lines.modem_health import find_problems
 from daemon.dash.web.visit import FormWrong, Goto, Outcome, Shown, Visit
-from daemon.doctor.checks import ReportedModem, Running, Status, System
-from daemon.doctor.run import run_checks, this_user
+from daemon.doctor.checks import ReportedModem, Status
+from daemon.doctor.run import run_checks, running_system
 from daemon.flows.upkeep import backups as flow
 from daemon.store.upkeep import backup, inspect
 from daemon.store.upkeep.backup import BackupBad
@@ -50,25 +48,13 @@ async def show(visit: Visit) -> Shown:
 async def show_checks(visit: Visit) -> Shown:
     """Run every check of `momo doctor` and show the results, the worst first."""
     env, machine = visit.env, visit.machine
-    times = env.times()
+    now = env.times().wall_us
     phones = tuple(
-        ReportedModem(one.port, one.port, one.state, tuple(find_problems(one, times.wall_us)))
+        ReportedModem(one.port, one.port, one.state, tuple(find_problems(one, now)))
         for one in machine.phone_states()
         if not one.simulated
     )
-    doubt = "" if times.doubt is None else times.doubt.why
-    system = System(
-        Path("/"),
-        this_user(),
-        phones,
-        os.getpid(),
-        places=machine.places,
-        environ=os.environ,
-        store_url=env.config.store.url,
-        running=Running(VERSION, str(doubt), times.confirmed, env.http_address, env.awake),
-        version=VERSION,
-        now_us=times.wall_us,
-    )
+    system = running_system(env, machine.places, phones)
     # In a thread: it reads hundreds of small files, and the whole database.
     found = await asyncio.to_thread(run_checks, system, ())
     counts = {status.value: sum(check.status is status for check in found) for status in _ORDER}
