@@ -27,16 +27,7 @@ from daemon.dash.parts.message_text import actor_name, visible
 from daemon.dash.parts.order import TONES
 from daemon.dash.tables import ACTIONS, PAGES
 from daemon.dash.web.frame import ROOT, Frame, Look
-from daemon.dash.web.sending import (
-    check_origin,
-    claim_form,
-    cookie_of,
-    file_answer,
-    is_secure,
-    language_of,
-    own_headers,
-    response,
-)
+from daemon.dash.web.sending import check_origin, claim_form, cookie_of, file_answer, is_secure, own_headers, response
 from daemon.dash.web.stream import PartCache, TabStream
 from daemon.dash.web.visit import (
     Action,
@@ -55,6 +46,7 @@ from daemon.dash.web.visit import (
 from daemon.dash.web.words import Words, zone_of
 from daemon.env import Env
 from daemon.runtime.page_response import header, read_form, zipped
+from daemon.runtime.words import LANGUAGES, choose_language
 from daemon.store import idempotency
 from daemon.store import shop as shops
 from daemon.store.access import users
@@ -133,7 +125,7 @@ class Site:
         query = dict(parse_qsl(scope["query_string"].decode("latin-1"), True, errors="replace"))
         client = scope.get("client")
         address = caller_address(client[0] if client else "", scope["headers"], self._client_header)
-        language = language_of(scope, query)
+        language = choose_language(LANGUAGES, query.get("lang", ""), header(scope, b"accept-language"))
         return Visit(
             env=self._env,
             machine=self._machine,

@@ -4,7 +4,6 @@ The connection is cut and comes back. With a PostgreSQL server a standby daemon 
 """
 
 import contextlib
-import datetime
 import json
 import shutil
 import socket
@@ -17,28 +16,21 @@ from typing import Any, Final
 from rich.console import Console
 from rich.panel import Panel
 
-from daemon.core.messages import sandbox
 from daemon.demo.server import ServerFailed, ThrowAwayServer, is_installed
 from daemon.demo.shop import DemoError, DemoShop
-from daemon.demo.story import print_command
-from daemon.emulator.phone import Identity
-from daemon.modem.codec.pdu_encode import encode_deliver
-from parsers.times import to_us
+from daemon.demo.story import Steps
 
 WAIT_S: Final = 90.0
 _LOOK_S: Final = 0.2
 _NAMES: Final = ("kumasi", "tamale")
 _BALANCE: Final = "momo hub status"
-_SMSC: Final = Identity().smsc
 
 
 def run_demo(console: Console, store_url: str = "") -> int:
     """Run the demo; return the exit code.
 
-    Args:
-        console: Where it is shown.
-        store_url: The hub's `[store] url`. Empty: a PostgreSQL server in a throw-away folder, and without PostgreSQL on this
-            machine the hub's own SQLite file.
+    Without a `store_url` the hub is on a PostgreSQL server in a throw-away folder, and without PostgreSQL on this
+    machine on its own SQLite file.
     """
     folder = Path(tempfile.mkdtemp(prefix="momo-demo-hub-"))
     try:
@@ -70,7 +62,7 @@ class _Play:
         self._hub = hub
         self._branches = branches
         self._store_url = store_url
-        self._number = 0
+        self._step = Steps(console)
         self._paid = 0
 
     def run(self) -> None:
@@ -96,24 +88,13 @@ class _Play:
         self._pay_offline(address)
         self._own_order()
 
-    def _step(self, what: str, detail: str, command: str = "") -> None:
-        self._number += 1
-        self._console.print(f"[green]✓[/green] [bold]{self._number}. {what}[/bold]\n  {detail}", highlight=False)
-        if command:
-            print_command(self._console, command)
-
     def _open_branch(self, name: str, shop: DemoShop, address: str) -> None:
         shop.home.mkdir(parents=True)
         (shop.home / "config.toml").write_text("[trust]\nunconfirmed_limit = 1000\n", encoding="utf-8")
         shop.set_up(name.title())
         shop.start_phone()
         shop.start_daemon()
-        phone = shop.momo("phones", "list", "--wait=30s")["data"][0]
-        number = f"02441245{60 + len(name)}" if name == "kumasi" else "0244124577"
-        shop.momo(
-            "lines", "add", number, "--provider", "momo_mtn", "--name", "Ama Mensah",
-            "--sim", f"{phone['device_id']}:{phone['sims'][0]['slot_index']}",
-        )  # fmt: skip
+        shop.add_number("0244124566" if name == "kumasi" else "0244124577")
         word = self._hub.momo("hub", "invite", name)["data"]["word"]
         shop.momo("hub", "join", f"http://{address}", word)
         self._step(f"{name.title()} joins", "with a word that works once", f"momo hub join http://{address} WORD")
@@ -122,23 +103,9 @@ class _Play:
         made: dict[str, Any] = shop.momo("init", amount, "--phone", "0244123456")["data"]
         return made
 
-    def _pay(self, name: str, code: str, amount_minor: int) -> None:
+    def _pay(self, name: str, code: str, amount: str) -> None:
         self._paid += 1
-        now = datetime.datetime.now(datetime.UTC)  # noqa: TID251 -- the network's clock, in a demo
-        text = sandbox.text(
-            sandbox.SandboxPayment(
-                provider="momo_mtn",
-                amount_minor=amount_minor,
-                currency="GHS",
-                telco_id=str(86_105_511_900 + self._paid),
-                reference_text=code,
-                payer_name="KOFI BOATENG",
-                payer_phone=None,
-                at_us=to_us(now),
-            )
-        )
-        pdus = encode_deliver(sandbox.sender("momo_mtn"), text, now, smsc=_SMSC, reference=70 + self._paid)
-        self._branches[name].deliver_sms(pdus)
+        self._branches[name].receive_payment(code, amount, "Kofi Boateng", str(86_105_511_900 + self._paid))
 
     def _paid_at(self, shop: DemoShop, reference: str) -> bool:
         # Exit status 3: a copy that has not come yet.
@@ -151,7 +118,7 @@ class _Play:
             "Head office takes an order", f"its code is [bold]{order['svc_code']}[/bold]: it begins with a digit",
             "momo init 25.00 --phone 0244123456",
         )  # fmt: skip
-        self._pay("kumasi", order["svc_code"], 2500)
+        self._pay("kumasi", order["svc_code"], "25.00")
         _wait(lambda: self._paid_at(self._hub, order["reference"]), "the order was not paid")
         self._step(
             "The customer pays at Kumasi's number", "Kumasi hands the payment up, and head office's order is paid",
@@ -162,7 +129,7 @@ class _Play:
         order = self._order(self._hub, "9.00")
         self._hub.stop_daemon()
         self._step("The connection is cut", "head office does not answer")
-        self._pay("tamale", order["svc_code"], 900)
+        self._pay("tamale", order["svc_code"], "9.00")
         tamale = self._branches["tamale"]
         _wait(lambda: self._status(tamale)["undecided"] == 1, "the payment was not handed up")
         self._step(
@@ -176,7 +143,7 @@ class _Play:
     def _own_order(self) -> None:
         kumasi = self._branches["kumasi"]
         order = self._order(kumasi, "12.00")
-        self._pay("kumasi", order["svc_code"], 1200)
+        self._pay("kumasi", order["svc_code"], "12.00")
         _wait(lambda: self._paid_at(self._hub, order["reference"]), "the hub has no copy")
         rows = self._hub.momo("hub", "status")["data"]
         seen = ", ".join(f"{row['name']} {row['payments_today']}" for row in rows)

@@ -1,6 +1,7 @@
 """A temporary shop with the real programs: the daemon, the CLI, and an emulated phone on a pty."""
 
 import contextlib
+import datetime
 import json
 import os
 import secrets
@@ -11,6 +12,11 @@ from typing import Any, Final, Self
 
 from daemon import wire
 from daemon.core.errors import MomoError
+from daemon.core.messages import sandbox
+from daemon.emulator.phone import Identity
+from daemon.modem.codec.pdu_encode import encode_deliver
+from parsers.money import read_api_amount
+from parsers.times import to_us
 
 START_S: Final = 20.0
 STOP_S: Final = 20.0
@@ -78,6 +84,34 @@ class DemoShop:
         answer = self._answer("the phone")
         if not answer.get("ok"):
             raise DemoError(f"the phone did not take the SMS: {answer}")
+
+    def receive_payment(self, code: str, amount: str, payer: str, telco_id: str) -> tuple[str, int]:
+        """Deliver MTN's receipt of a payment now; return its text, and of how many parts the SMS is."""
+        now = datetime.datetime.now(datetime.UTC)  # noqa: TID251 -- the network's clock, in a demo
+        text = sandbox.text(
+            sandbox.SandboxPayment(
+                provider="momo_mtn",
+                amount_minor=read_api_amount(amount) or 0,
+                currency="GHS",
+                telco_id=telco_id,
+                reference_text=code,
+                payer_name=payer.upper(),
+                payer_phone=None,
+                at_us=to_us(now),
+            )
+        )
+        # Through the service centre that the SIM names: a message through another one would be held.
+        smsc, number = Identity().smsc, int(telco_id) % 100
+        pdus = encode_deliver(sandbox.sender("momo_mtn"), text, now, smsc=smsc, reference=number)
+        self.deliver_sms(pdus)
+        return text, len(pdus)
+
+    def add_number(self, number: str) -> tuple[str, dict[str, Any]]:
+        """Register an MTN number on the SIM of the phone; return the phone's name and the number."""
+        phone = self.momo("phones", "list", "--wait=30s")["data"][0]
+        sim = f"{phone['device_id']}:{phone['sims'][0]['slot_index']}"
+        added = self.momo("lines", "add", number, "--provider", "momo_mtn", "--name", "Ama Mensah", "--sim", sim)
+        return phone["name"], added["data"]
 
     def start_daemon(self, http: str = "127.0.0.1:0", *, modem: bool = True) -> str:
         """Start the real daemon, wait until it is ready, and return the address of its API."""

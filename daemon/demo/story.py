@@ -11,7 +11,6 @@ import ssl
 import tempfile
 import threading
 import time
-from ipaddress import ip_address
 from pathlib import Path
 from typing import Any, Final
 
@@ -21,13 +20,10 @@ from rich.console import Console
 from rich.panel import Panel
 
 from daemon.core.limits import SECOND_US
-from daemon.core.messages import sandbox
 from daemon.core.webhooks.signature_check import check
 from daemon.demo.shop import DemoError, DemoShop
-from daemon.emulator.phone import Identity
-from daemon.modem.codec.pdu_encode import encode_deliver
-from parsers.money import read_api_amount
-from parsers.times import to_us
+from daemon.runtime import own_certificate
+from daemon.runtime.own_certificate import MachineNames
 
 
 class Received(Struct, frozen=True):
@@ -41,16 +37,18 @@ class Received(Struct, frozen=True):
 
 
 class DemoReceiver:
-    """An HTTPS server on loopback in a thread, with a self-signed certificate; the daemon must trust `ca_file`."""
+    """An HTTPS server on loopback in a thread, with a certificate of its own; the daemon must trust `ca_file`."""
 
     def __init__(self, folder: Path, now: datetime.datetime) -> None:
         self.secret = ""
         self.received: queue.Queue[Received] = queue.Queue()
-        self.ca_file = str(folder / "receiver.pem")
-        key_file = folder / "receiver.key"
-        _make_certificate(Path(self.ca_file), key_file, now)
+        self.ca_file = str(folder / "receiver-ca.pem")
+        home = str(folder / "receiver")
+        Path(home).mkdir()
+        own_certificate.create(home, (), MachineNames("", ()), int(now.timestamp()))
+        Path(self.ca_file).write_bytes(own_certificate.ca_certificate(home))
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        context.load_cert_chain(self.ca_file, key_file)
+        context.load_cert_chain(own_certificate.server_file(home))
         receiver = self
 
         class Handler(http.server.BaseHTTPRequestHandler):
@@ -88,42 +86,10 @@ class DemoReceiver:
         return 200 if verified else 401
 
 
-def _make_certificate(certificate_file: Path, key_file: Path, now: datetime.datetime) -> None:
-    from cryptography import x509  # noqa: PLC0415 -- only the demo needs it
-    from cryptography.hazmat.primitives import hashes, serialization  # noqa: PLC0415 -- the same
-    from cryptography.hazmat.primitives.asymmetric import ec  # noqa: PLC0415 -- the same
-    from cryptography.x509.oid import NameOID  # noqa: PLC0415 -- the same
-
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "momo demo receiver")])
-    certificate = (
-        x509.CertificateBuilder()
-        .subject_name(name)
-        .issuer_name(name)
-        .public_key(key.public_key())
-        .serial_number(x509.random_serial_number())
-        .not_valid_before(now - datetime.timedelta(days=1))
-        .not_valid_after(now + datetime.timedelta(days=30))
-        .add_extension(
-            x509.SubjectAlternativeName([x509.DNSName("localhost"), x509.IPAddress(ip_address("127.0.0.1"))]),
-            critical=False,
-        )
-        .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
-        .sign(key, hashes.SHA256())
-    )
-    key_file.touch(mode=0o600)
-    key_file.write_bytes(
-        key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
-    )
-    certificate_file.write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
-
-
 AMOUNT: Final = "25.00"
 CUSTOMER: Final = "Kofi Boateng"
 CUSTOMER_PHONE: Final = "0244123456"
 SHOP_PHONE: Final = "0244124567"
-SMSC: Final = Identity().smsc
-"""The service centre that the SIM names: a message through another one would be held."""
 TELCO_ID: Final = "86105511902"
 WAIT_S: Final = 60.0
 """Two polls: a phone that does not announce messages is polled every 30 s."""
@@ -151,7 +117,7 @@ def _play(shop: DemoShop, folder: Path, console: Console, *, keep: bool) -> int:
             title="momo demo",
         )
     )
-    step = _Steps(console)
+    step = Steps(console)
     receiver = DemoReceiver(folder, datetime.datetime.now(datetime.UTC))  # noqa: TID251 -- a demo runs in real time
     try:
         _open_shop(shop, receiver, step)
@@ -179,7 +145,7 @@ def _play(shop: DemoShop, folder: Path, console: Console, *, keep: bool) -> int:
         receiver.stop()
 
 
-def _open_shop(shop: DemoShop, receiver: DemoReceiver, step: "_Steps") -> None:
+def _open_shop(shop: DemoShop, receiver: DemoReceiver, step: "Steps") -> None:
     """Create the shop, start phone and daemon, and register the merchant number and the web server."""
     shop.write_config(receiver.ca_file)
     shop.set_up("Ama Provisions")
@@ -188,40 +154,20 @@ def _open_shop(shop: DemoShop, receiver: DemoReceiver, step: "_Steps") -> None:
     step("A phone is plugged in", "an emulated USB modem with an MTN Ghana SIM")
     address = shop.start_daemon()
     step("The daemon is running", f"its API listens on http://{address}", "momo daemon start")
-    phone = shop.momo("phones", "list", "--wait=30s")["data"][0]
-    method = shop.momo(
-        "lines", "add", SHOP_PHONE, "--provider", "momo_mtn", "--name", "Ama Mensah",
-        "--sim", f"{phone['device_id']}:{phone['sims'][0]['slot_index']}",
-    )["data"]  # fmt: skip
+    phone, method = shop.add_number(SHOP_PHONE)
     step(
         "The shop's number is on the SIM",
-        f"{method['phone_number']} ({method['provider_name']}) in {phone['name']}",
-        f"momo lines add {SHOP_PHONE} --provider momo_mtn --name 'Ama Mensah' --sim {phone['name']}:0",
+        f"{method['phone_number']} ({method['provider_name']}) in {phone}",
+        f"momo lines add {SHOP_PHONE} --provider momo_mtn --name 'Ama Mensah' --sim {phone}:0",
     )
     receiver.secret = shop.momo("endpoints", "add", receiver.url)["secret"]
     step("The shop's web server receives webhooks", receiver.url, f"momo endpoints add {receiver.url}")
 
 
-def _pay(shop: DemoShop, receiver: DemoReceiver, code: str, step: "_Steps") -> Received:
-    now = datetime.datetime.now(datetime.UTC)  # noqa: TID251 -- the network's clock, in a demo
-    amount_minor = read_api_amount(AMOUNT)
-    assert amount_minor is not None, "AMOUNT is a valid decimal"
-    text = sandbox.text(
-        sandbox.SandboxPayment(
-            provider="momo_mtn",
-            amount_minor=amount_minor,
-            currency="GHS",
-            telco_id=TELCO_ID,
-            reference_text=code,
-            payer_name=CUSTOMER.upper(),
-            payer_phone=None,
-            at_us=to_us(now),
-        )
-    )
-    pdus = encode_deliver(sandbox.sender("momo_mtn"), text, now, smsc=SMSC, reference=77)
+def _pay(shop: DemoShop, receiver: DemoReceiver, code: str, step: "Steps") -> Received:
     started = time.perf_counter()
-    shop.deliver_sms(pdus)
-    step("The customer paid", f"MTN's receipt arrives as an SMS of {len(pdus)} parts:\n  [dim]{text}[/dim]")
+    text, parts = shop.receive_payment(code, AMOUNT, CUSTOMER, TELCO_ID)
+    step("The customer paid", f"MTN's receipt arrives as an SMS of {parts} parts:\n  [dim]{text}[/dim]")
     received = _wait_for(receiver)
     took_ms = (time.perf_counter() - started) * 1000
     step(
@@ -231,7 +177,7 @@ def _pay(shop: DemoShop, receiver: DemoReceiver, code: str, step: "_Steps") -> R
     return received
 
 
-class _Steps:
+class Steps:
     """Prints each step with its number and the equivalent command."""
 
     def __init__(self, console: Console) -> None:
@@ -239,6 +185,7 @@ class _Steps:
         self._number = 0
 
     def __call__(self, what: str, detail: str, command: str = "") -> None:
+        """Print one step."""
         self._number += 1
         self._console.print(f"[green]✓[/green] [bold]{self._number}. {what}[/bold]\n  {detail}", highlight=False)
         if command:

@@ -12,6 +12,7 @@ from typing import Any, Final, Self, TypeAlias
 
 from daemon.core.names import group_digits
 from daemon.runtime.config import logo_type
+from daemon.runtime.page_response import environment
 from daemon.runtime.words import of_checkout
 
 _ELSEWHERE: Final = (
@@ -23,17 +24,10 @@ class Assets:
     """The loaded templates."""
 
     def __init__(self, languages: Sequence[str], logo: str = "", colour: str = "") -> None:
-        from jinja2 import DictLoader, Environment, StrictUndefined  # noqa: PLC0415 -- lazy
+        from jinja2 import DictLoader  # noqa: PLC0415 -- lazy
 
         look = _texts("look")
-        self._environment = Environment(
-            loader=DictLoader(look),
-            autoescape=True,
-            undefined=StrictUndefined,
-            trim_blocks=True,
-            lstrip_blocks=True,
-            auto_reload=False,
-        )
+        self._environment = environment(DictLoader(look))
         self._environment.filters["grouped"] = group_digits
         self._css = look["page.css"].strip() + colour_style(colour)
         self.logo = logo_address(logo)
@@ -51,7 +45,7 @@ class Assets:
 
     def fill(self, template: str, **values: Any) -> str:
         """Fill a template; every value is escaped."""
-        return self._environment.get_template(template).render(**values)
+        return str(self._environment.get_template(template).render(**values))
 
     def page(self, body: str, **values: Any) -> bytes:
         """Return the complete page around a filled template."""

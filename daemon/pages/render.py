@@ -7,7 +7,7 @@ import asyncio
 import datetime
 import hashlib
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Final, NamedTuple
 from urllib.parse import urlencode
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -22,7 +22,7 @@ from daemon.env import Env
 from daemon.pages.assets import Assets
 from daemon.runtime import sse
 from daemon.runtime.page_response import Header, qr_svg
-from daemon.runtime.words import about
+from daemon.runtime.words import about, choose_language
 from daemon.store import journal
 from daemon.store.payments.transactions import checkout_facts as read_facts
 from parsers.phone import read_phone
@@ -121,26 +121,6 @@ def format_time(at_us: int, timezone: str, words: Texts) -> str:
     return f"{at.day} {_month(at, words)} {at.year}, {at:%H:%M}"
 
 
-def choose_language(enabled: Sequence[str], asked: str, accepts: str) -> str:
-    """Choose a language: that of the address, else the browser's preferred one, else the shop's first.
-
-    `accepts` is an Accept-Language header (RFC 9110, section 12.5.4).
-    """
-    if asked in enabled:
-        return asked
-    accepted: list[tuple[float, str]] = []
-    for part in accepts[:500].lower().split(","):
-        tag, _, given = part.partition(";q=")
-        try:
-            quality = float(given or 1)
-        except ValueError:
-            continue
-        language = tag.strip().partition("-")[0]
-        if quality > 0 and language in enabled:
-            accepted.append((quality, language))
-    return max(accepted, key=lambda one: one[0])[1] if accepted else enabled[0]
-
-
 def _money(view: CheckoutView, amount: str | None) -> str:
     return f"{view.currency}\N{NO-BREAK SPACE}{amount}"
 
@@ -188,16 +168,8 @@ class RenderedPage(Struct, frozen=True):
     @property
     def state(self) -> bytes:
         """The state for the script; it contains only data that the page shows."""
-        return dump(
-            {
-                "version": self.version,
-                "title": self.title,
-                "headline": self.headline,
-                "html": self.html,
-                "seconds": self.seconds,
-                "ended": self.ended,
-            }
-        )
+        shown = ("version", "title", "headline", "html", "seconds", "ended")
+        return dump({name: getattr(self, name) for name in shown})
 
 
 class PageRenderer(Struct, frozen=True):

@@ -3,7 +3,7 @@
 import gzip
 import io
 from functools import lru_cache
-from typing import Final
+from typing import Any, Final
 
 from msgspec import Struct
 from starlette.types import Receive, Scope, Send
@@ -86,6 +86,20 @@ async def read_form(receive: Receive, most: int = FORM_BYTES_MAX) -> bytes | Non
             return None
         if not message.get("more_body", False):
             return body
+
+
+def environment(loader: Any) -> Any:
+    """Return a Jinja environment that escapes every value and fails at a missing one."""
+    from jinja2 import Environment, StrictUndefined  # noqa: PLC0415 -- lazy
+
+    return Environment(
+        loader=loader,
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        auto_reload=False,
+    )
 
 
 @lru_cache(maxsize=64)

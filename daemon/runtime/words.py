@@ -7,6 +7,7 @@ those of the customer's page; where both `sentences.json` and `dash/` have a key
 
 import functools
 import json
+from collections.abc import Sequence
 from importlib import resources
 from typing import Final
 
@@ -23,6 +24,26 @@ LANGUAGES: Final = (DEFAULT, *sorted(entry.name for entry in FOLDER.iterdir() if
 def about(language: str) -> dict[str, str]:
     """Return `name`, `reviewed_by` and the rule for plurals of a language."""
     return _read(language, "language.json")
+
+
+def choose_language(enabled: Sequence[str], asked: str, accepts: str) -> str:
+    """Choose a language: that of the address, else the browser's preferred one, else the shop's first.
+
+    `accepts` is an Accept-Language header (RFC 9110, section 12.5.4).
+    """
+    if asked in enabled:
+        return asked
+    accepted: list[tuple[float, str]] = []
+    for part in accepts[:500].lower().split(","):
+        tag, _, given = part.partition(";q=")
+        try:
+            quality = float(given or 1)
+        except ValueError:
+            continue
+        language = tag.strip().partition("-")[0]
+        if quality > 0 and language in enabled:
+            accepted.append((quality, language))
+    return max(accepted, key=lambda one: one[0])[1] if accepted else enabled[0]
 
 
 @functools.cache

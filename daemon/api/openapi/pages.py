@@ -22,6 +22,7 @@ from daemon.api.http.service import Call, Reply
 from daemon.api.openapi.describe import SCHEMAS_PATH
 from daemon.core.json_values import dump
 from daemon.error_table import ERRORS
+from daemon.runtime.page_response import environment
 from daemon.wire import VERSION, Path
 
 _HTML: Final = b"text/html; charset=utf-8"
@@ -136,8 +137,8 @@ def errors_page() -> tuple[str, str]:
 
 def rendered(name: str, **values: Any) -> tuple[str, str]:
     """Return a page of the folder `templates`, and its inline style."""
-    environment, style = _templates()
-    return environment.get_template(name).render(style=style, **values), style
+    found, style = _templates()
+    return found.get_template(name).render(style=style, **values), style
 
 
 @cache
@@ -145,10 +146,8 @@ def _templates() -> tuple[Any, str]:
     import jinja2  # noqa: PLC0415 -- few shops open the page
 
     loader = jinja2.PackageLoader("daemon.api", "templates")
-    environment = jinja2.Environment(
-        loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined
-    )
-    environment.filters |= {
+    found = environment(loader)
+    found.filters |= {
         "prose": prose,
         "inline": inline,
         "pretty": lambda value: json.dumps(value, indent=2, ensure_ascii=False),
@@ -157,7 +156,7 @@ def _templates() -> tuple[Any, str]:
         "required_first": required_first,
         "curl": curl,
     }
-    return environment, loader.get_source(environment, "docs.css")[0]
+    return found, loader.get_source(found, "docs.css")[0]
 
 
 def curl(operation: Mapping[str, Any], address: str) -> str:

@@ -10,12 +10,14 @@ from importlib import resources
 from importlib.resources.abc import Traversable
 from typing import Any, Final, Self
 
+from jinja2 import DictLoader
 from markupsafe import Markup
 from msgspec import Struct
 
 from daemon.core.errors import Refusal, Unavailable
 from daemon.dash.web.visit import Page, Shown, Visit
 from daemon.dash.web.words import load
+from daemon.runtime.page_response import environment
 from daemon.runtime.words import LANGUAGES, about
 from daemon.wire import ErrorCode
 
@@ -52,16 +54,7 @@ class Look:
     """Everything that is loaded with the first visit."""
 
     def __init__(self) -> None:
-        from jinja2 import DictLoader, Environment, StrictUndefined  # noqa: PLC0415 -- lazy
-
-        self.environment = Environment(
-            loader=DictLoader(_templates(FOLDER)),
-            autoescape=True,
-            undefined=StrictUndefined,
-            trim_blocks=True,
-            lstrip_blocks=True,
-            auto_reload=False,
-        )
+        self.environment = environment(DictLoader(_templates(FOLDER)))
         self.files: dict[str, StaticFile] = {}
         """By name below `ROOT`."""
         self.names: dict[str, str] = {}
@@ -92,7 +85,7 @@ class Look:
 
     def fill(self, template: str, **values: Any) -> str:
         """Fill a template; every value is escaped."""
-        return self.environment.get_template(template).render(**values)
+        return str(self.environment.get_template(template).render(**values))
 
     def _add(self, name: str, body: bytes, content_type: bytes) -> None:
         stem, _, ending = name.rpartition(".")

@@ -22,7 +22,6 @@ from daemon.dash.web.frame import FIELD, POLICY, Look
 from daemon.dash.web.visit import Download, Goto, LivePart, Shown
 from daemon.env import Env
 from daemon.runtime.page_response import PRIVATE, STRICT_TRANSPORT, Header, PageResponse, header
-from daemon.runtime.words import LANGUAGES
 from daemon.wire import ErrorCode
 
 HEADERS: Final[tuple[Header, ...]] = (
@@ -65,17 +64,6 @@ def cookie_of(scope: Scope, env: Env, *, secure: bool) -> str:
         if found == name:
             return token
     return ""
-
-
-def language_of(scope: Scope, query: dict[str, str]) -> str:
-    """Return the language of the address, else the first that the browser accepts and we have, else English."""
-    if query.get("lang") in LANGUAGES:
-        return query["lang"]
-    for part in header(scope, b"accept-language")[:200].lower().split(","):
-        language = part.partition(";")[0].strip().partition("-")[0]
-        if language in LANGUAGES:
-            return language
-    return LANGUAGES[0]
 
 
 def own_headers(env: Env) -> tuple[Header, ...]:
