@@ -58,7 +58,7 @@ $(NODE): tests/acceptance/clients/package.json $(DEV)
 demo: $(RUNTIME) ## Show a payment in a throw-away shop with an emulated phone
 	@$(BIN)/momo demo
 
-# The hub is on a throw-away PostgreSQL server where one is installed; make demo-hub STORE=postgresql:///momo names another.
+# With make demo-hub STORE=postgresql:///momo the hub is on that empty database, and a second daemon takes over from the first.
 demo-hub: $(EXTRAS) ## Show head office and two branches, with a connection that is cut and comes back
 	@$(BIN)/python -m daemon demo-hub $(if $(STORE),--store $(STORE))
 

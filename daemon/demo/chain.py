@@ -1,6 +1,6 @@
 """`make demo-hub`: head office and two branches with emulated phones.
 
-The connection is cut and comes back. With a PostgreSQL server a standby daemon takes over at the end.
+The connection is cut and comes back. With the hub on PostgreSQL a standby daemon takes over at the end.
 """
 
 import contextlib
@@ -16,7 +16,6 @@ from typing import Any, Final
 from rich.console import Console
 from rich.panel import Panel
 
-from daemon.demo.server import ServerFailed, ThrowAwayServer, is_installed
 from daemon.demo.shop import DemoError, DemoShop
 from daemon.demo.story import Steps
 
@@ -27,16 +26,10 @@ _BALANCE: Final = "momo hub status"
 
 
 def run_demo(console: Console, store_url: str = "") -> int:
-    """Run the demo; return the exit code.
-
-    Without a `store_url` the hub is on a PostgreSQL server in a throw-away folder, and without PostgreSQL on this
-    machine on its own SQLite file.
-    """
+    """Run the demo; return the exit code. `store_url` is the hub's `[store] url`, empty for a file of its own."""
     folder = Path(tempfile.mkdtemp(prefix="momo-demo-hub-"))
     try:
         with contextlib.ExitStack() as stack:
-            if not store_url and is_installed():
-                store_url = stack.enter_context(ThrowAwayServer()).new_database()
             hub, standby, kumasi, tamale = (
                 stack.enter_context(DemoShop(folder / name)) for name in ("hub", "standby", "kumasi", "tamale")
             )
@@ -45,7 +38,7 @@ def run_demo(console: Console, store_url: str = "") -> int:
             if store_url:
                 play.take_over(standby)
             play.end()
-    except (DemoError, ServerFailed) as error:
+    except DemoError as error:
         console.print(f"[red]x[/red] {error}", highlight=False)
         return 1
     else:

@@ -1,5 +1,6 @@
 """`momo demo`, as a newcomer runs it."""
 
+import contextlib
 import io
 import os
 import re
@@ -12,8 +13,8 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from daemon.demo.server import is_installed
 from daemon.demo.story import print_command
+from tests.fakes.postgresql_server import ThrowAwayServer, is_installed
 from tests.fakes.real_shop import ROOT
 
 
@@ -48,10 +49,10 @@ def test_its_commands_are_on_one_line_however_narrow_the_terminal_is() -> None:
 @pytest.mark.timeout(300)
 def test_the_demo_of_a_hub_pays_at_branches_also_while_the_line_is_cut() -> None:
     # pytest's own folders have long names, and the path of a socket has at most 107 bytes.
-    with tempfile.TemporaryDirectory(prefix="m-") as folder:
-        Path(folder).chmod(0o755)  # the server of the hub's database runs as another user
+    with tempfile.TemporaryDirectory(prefix="m-") as folder, contextlib.ExitStack() as stack:
+        store = ["--store", stack.enter_context(ThrowAwayServer()).new_database()] if is_installed() else []
         done = subprocess.run(
-            [sys.executable, "-m", "daemon", "demo-hub"],
+            [sys.executable, "-m", "daemon", "demo-hub", *store],
             cwd=ROOT, env={**os.environ, "TMPDIR": folder, "COLUMNS": "160", "NO_COLOR": "1"},
             capture_output=True, text=True, timeout=280, check=False, stdin=subprocess.DEVNULL,
         )  # fmt: skip

@@ -18,13 +18,13 @@ from typing import Any, Final
 import psycopg
 import pytest
 
-from daemon.demo.server import ThrowAwayServer, is_installed
 from daemon.store.engine import Store
 from daemon.store.migrate import migrations
 from daemon.store.postgresql import connection as store_connection
 from daemon.store.postgresql.connection import Connection, Params
 from daemon.store.postgresql.server import Server
 from tests.fakes import new_database
+from tests.fakes.postgresql_server import ThrowAwayServer, is_installed
 
 SETTINGS: Final = ["-c fsync=off -c max_connections=200"]
 """The options of the next server; a benchmark changes them."""

@@ -1,4 +1,4 @@
-"""A throw-away PostgreSQL server in a folder, on a Unix socket: for `make demo-hub` and for the tests.
+"""A throw-away PostgreSQL server in a folder, on a Unix socket.
 
 The server refuses to run as root, so it runs as the user `postgres` then. It ends with this process, however that ends.
 """
@@ -29,7 +29,7 @@ class ServerFailed(MomoError):
 def is_installed() -> bool:
     """Return whether PostgreSQL's server programs and the driver are on this machine."""
     try:
-        import psycopg  # noqa: F401, PLC0415 -- an extra
+        import psycopg  # noqa: F401 -- an extra
     except ImportError:
         return False
     return bool(_PROGRAMS)
@@ -83,7 +83,7 @@ class ThrowAwayServer:
             time.sleep(_LOOK_S)  # noqa: TID251 -- a server starts in real time
 
     def _answers(self) -> bool:
-        import psycopg  # noqa: PLC0415 -- an extra
+        import psycopg
 
         try:
             psycopg.connect(self.url("postgres")).close()
@@ -107,7 +107,7 @@ class ThrowAwayServer:
 
     def new_database(self, template: str = "template1") -> str:
         """Create a database and return its address."""
-        import psycopg  # noqa: PLC0415 -- an extra
+        import psycopg
 
         self._count += 1
         name = f"shop{self._count}"
