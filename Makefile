@@ -121,8 +121,6 @@ release: $(DEV) ## Write all files of a release into dist/: sdist, wheel, Debian
 	@$(BIN)/python packaging/release.py
 
 picture: $(DEV) ## Draw docs/img/*.svg: the demo, lines, today and watch from real runs, what to press, and the map of the packages
-	@mkdir -p docs/img
-	@$(BIN)/python -m daemon demo --picture docs/img/demo.svg
 	@$(BIN)/python -m tests.house.pictures
 	@$(BIN)/python -m tests.house.figures
 	@$(BIN)/python -m tests.house.architecture_map

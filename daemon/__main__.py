@@ -78,7 +78,6 @@ def _add_daemon_commands(add: Add) -> None:
     _add_flags(run, "simulated-phone", "log-json", "supervised")
     demo = add("demo", help="play one payment from SMS to webhook")
     _add_flags(demo, "keep")
-    demo.add_argument("--picture", metavar="FILE.svg", default="")
     chain = add("demo-hub", help="play head office and two branches")
     chain.add_argument("--store", metavar="URL", default="", help="the hub's [store] url")
     logs = add("logs", help="show the log; needs no daemon")

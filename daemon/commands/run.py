@@ -7,7 +7,6 @@ import gc
 import os
 import signal
 import sys
-from pathlib import Path
 from typing import Final
 
 from daemon.app import RunOptions, serve
@@ -63,22 +62,17 @@ def run_command(options: argparse.Namespace, places: Places) -> int:
 
 
 def demo_command(options: argparse.Namespace, _places: Places) -> int:
-    """Run the demo, or write it as an SVG picture."""
+    """Run the demo."""
     from rich.console import Console  # noqa: PLC0415 -- the daemon itself never needs it
 
-    from daemon.demo.story import picture, run_demo  # noqa: PLC0415 -- the same
+    from daemon.demo.story import run_demo  # noqa: PLC0415 -- the same
 
     # SIGTERM ends the demo as Ctrl-C does, so that the clean-up runs.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
-        if not options.picture:
-            return run_demo(Console(highlight=False), keep=options.keep)
-        console = Console(highlight=False, record=True, width=100, force_terminal=True)
-        code = run_demo(console)
-        Path(options.picture).write_text(picture(console, "momo demo"), encoding="utf-8")
+        return run_demo(Console(highlight=False), keep=options.keep)
     except KeyboardInterrupt:
         return 130
-    return code
 
 
 def demo_hub_command(options: argparse.Namespace, _places: Places) -> int:

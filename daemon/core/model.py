@@ -307,19 +307,6 @@ class Reversal(Struct, frozen=True):
     created_at: int
 
 
-class Reconciliation(Struct, frozen=True):
-    """An operator's match of a payment to a transaction."""
-
-    seq: int
-    id: str
-    transaction_id: str
-    payment_id: str
-    claimed_minor: int | None
-    notes: str | None
-    actor: str
-    created_at: int
-
-
 class Review(Struct, frozen=True):
     """A held message or payment that an operator must decide."""
 

@@ -1,11 +1,9 @@
 """`momo demo`: show one payment from SMS to verified webhook, with the real programs and an example receiver of a shop."""
 
 import datetime
-import html
 import http.server
 import json
 import queue
-import re
 import shutil
 import ssl
 import tempfile
@@ -15,7 +13,6 @@ from pathlib import Path
 from typing import Any, Final
 
 from msgspec import Struct
-from rich.cells import cell_len
 from rich.console import Console
 from rich.panel import Panel
 
@@ -227,27 +224,3 @@ def _keep(shop: DemoShop, console: Console, reference: str) -> None:
         soft_wrap=True,
     )
     shop.wait()
-
-
-_FONT: Final = re.compile(r"@font-face\s*\{.*?\}", re.DOTALL)
-_TEXT: Final = re.compile(r'x="([0-9.]+)" (y="[0-9.]+") textLength="[0-9.]+"([^>]*)>([^<]*)<')
-_COLUMN: Final = 12.2
-"""The width of a column in rich's pictures: 0.61 of its font size."""
-
-
-def picture(console: Console, title: str) -> str:
-    """Return the console's recorded output as an SVG, in the reader's own fixed-width font.
-
-    It loads nothing. Each character has its own position, because many viewers ignore `textLength`, and then the columns
-    would depend on the width of the font.
-    """
-    return _TEXT.sub(_placed, _FONT.sub("", console.export_svg(title=title)))
-
-
-def _placed(match: re.Match[str]) -> str:
-    begin, y, more, text = match.groups()
-    places, column = [], 0
-    for character in html.unescape(text):
-        places.append(f"{float(begin) + column * _COLUMN:.1f}".removesuffix(".0"))
-        column += cell_len(character)
-    return f'x="{" ".join(places)}" {y}{more}>{text}<'

@@ -1,4 +1,4 @@
-"""The pictures of `momo lines`, `momo today` and `momo watch`: `make picture` draws them from a real run.
+"""The pictures of the demo, `momo lines`, `momo today` and `momo watch`: `make picture` draws them from a real run.
 
 A throw-away shop with the real programs and an emulated phone takes a few payments. Then each command runs on its own
 terminal (a pty), and rich draws the output as an SVG without external resources.
@@ -6,6 +6,7 @@ terminal (a pty), and rich draws the output as an SVG without external resources
 
 import contextlib
 import datetime
+import html
 import os
 import pty
 import re
@@ -18,11 +19,12 @@ import time
 from pathlib import Path
 from typing import Final
 
+from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
 from daemon.demo.shop import DemoShop
-from daemon.demo.story import picture
+from daemon.demo.story import run_demo
 from daemon.modem.codec.pdu_encode import encode_deliver
 from tests.fakes.receipts import MTN_SENDER, MTN_SMSC, mtn_receipt
 from tests.house.markdown import ROOT
@@ -49,7 +51,10 @@ _NOT_COLOUR: Final = re.compile(r"\x1b\[[0-9;?]*[A-Za-ln-z]|\x1b[=>78]|\x07")
 
 def draw(into: Path) -> None:
     """Draw all pictures into a folder."""
-    into.mkdir(exist_ok=True)
+    into.mkdir(parents=True, exist_ok=True)
+    console = Console(highlight=False, record=True, width=100, force_terminal=True)
+    assert run_demo(console) == 0
+    (into / "demo.svg").write_text(picture(console, "momo demo"), encoding="utf-8")
     with tempfile.TemporaryDirectory(prefix="momo-") as folder, DemoShop(Path(folder)) as shop:
         open_shop(shop)
         for command, columns in PICTURES.items():
@@ -123,6 +128,30 @@ def svg(shown: str, title: str, columns: int) -> str:
         console = Console(file=nowhere, record=True, width=columns, force_terminal=True)
         console.print(Text.from_ansi(shown), highlight=False)
         return picture(console, title)
+
+
+_FONT: Final = re.compile(r"@font-face\s*\{.*?\}", re.DOTALL)
+_TEXT: Final = re.compile(r'x="([0-9.]+)" (y="[0-9.]+") textLength="[0-9.]+"([^>]*)>([^<]*)<')
+_COLUMN: Final = 12.2
+"""The width of a column in rich's pictures: 0.61 of its font size."""
+
+
+def picture(console: Console, title: str) -> str:
+    """Return the console's recorded output as an SVG, in the reader's own fixed-width font.
+
+    It loads nothing. Each character has its own position, because many viewers ignore `textLength`, and then the columns
+    would depend on the width of the font.
+    """
+    return _TEXT.sub(_placed, _FONT.sub("", console.export_svg(title=title)))
+
+
+def _placed(match: re.Match[str]) -> str:
+    begin, y, more, text = match.groups()
+    places, column = [], 0
+    for character in html.unescape(text):
+        places.append(f"{float(begin) + column * _COLUMN:.1f}".removesuffix(".0"))
+        column += cell_len(character)
+    return f'x="{" ".join(places)}" {y}{more}>{text}<'
 
 
 if __name__ == "__main__":

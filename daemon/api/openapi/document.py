@@ -247,23 +247,12 @@ class OfFailure(Struct, frozen=True):
     request_id: shape.RequestId
 
 
-def undescribed(routes: Operations) -> list[str]:
-    """Return the operations without a description."""
-    return [f"{method} {path}" for path, method, operation in _served(routes) if operation.handler not in DESCRIPTIONS]
-
-
-def _served(routes: Operations) -> Iterable[tuple[str, str, Operation]]:
+def _described(routes: Operations) -> Iterable[tuple[str, str, tuple[Operation, OperationDescription]]]:
     for path, operations in routes.items():
         if path.startswith(DESCRIBED) and path not in NOT_DESCRIBED:
             for method, operation in operations.items():
-                if method != "HEAD":
-                    yield path, method, operation
-
-
-def _described(routes: Operations) -> Iterable[tuple[str, str, tuple[Operation, OperationDescription]]]:
-    for path, method, operation in _served(routes):
-        if operation.handler in DESCRIPTIONS:
-            yield path, method, (operation, DESCRIPTIONS[operation.handler])
+                if method != "HEAD" and operation.handler in DESCRIPTIONS:
+                    yield path, method, (operation, DESCRIPTIONS[operation.handler])
 
 
 def _operation(
