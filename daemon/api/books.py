@@ -78,10 +78,8 @@ async def get_report(call: Call) -> Reply:
 
     At a hub `branch` names one of its branches. With `by` also rows by that; a maker is who made the order; with `recent` also that many of the newest payments.
     """
-    query = call.query
-    asked = query.read(ReportQuery)
-    limit, offset, by, mode, branch = asked.limit, asked.offset, asked.by, asked.mode, asked.branch
-    since, until = asked.since, asked.until
+    asked = call.query.read(ReportQuery)
+    by, mode, branch, since, until = asked.by, asked.mode, asked.branch, asked.since, asked.until
     now = call.env.clock.now_us()
 
     def read(reader: Reader) -> Json:
@@ -93,7 +91,7 @@ async def get_report(call: Call) -> Reply:
             local = asked.day or from_us(now).astimezone(zone).date()
             period = Period(*day_sheet.day(local, zone), mode, branch)
         found = read_sheet(reader, period, owner)
-        rows = read_rows(reader, period, zone, by, limit=limit, offset=offset) if by else None
+        rows = read_rows(reader, period, zone, by, limit=asked.limit, offset=asked.offset) if by else None
         found["rows"] = rows
         newest = payment_list.listed(reader, PaymentFilter(mode, branch=branch), limit=asked.recent)[0]
         found["recent"] = [_recent(one, call.env.times().lower_bound_us) for one in newest]
@@ -103,8 +101,8 @@ async def get_report(call: Call) -> Reply:
     rows = data["rows"]
     if rows is not None:
         data["rows"], total = rows
-        return ok(data, query.meta(limit=limit, offset=offset, total=total))
-    return ok(data, query.meta())
+        return ok(data, call.query.page(asked, total))
+    return ok(data, call.query.meta())
 
 
 SHIFTS: Final = 50

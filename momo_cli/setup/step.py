@@ -28,10 +28,9 @@ KEYS: Final[dict[str, type]] = {
     "pin_file": str, "backup_to": str, "hilink": str, "android": list, "android_may_pay": bool,
 }  # fmt: skip
 """Every key and its type; lists contain texts."""
-_PLAIN: Final = (
-    "http", "public_url", "endpoint", "service", "keep_awake",
-    "practice", "first_payment", "pin_file", "backup_to", "hilink", "android_may_pay",
-)  # fmt: skip
+_PLAIN: Final = tuple(
+    key for key, kind in KEYS.items() if kind is not list and key not in ("shop", "tz", "owner_email", "password_file")
+)
 """The keys with values that are used unchanged."""
 
 

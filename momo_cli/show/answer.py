@@ -174,6 +174,12 @@ def with_status(body: Row, status: str) -> str:
     return dumps({**body, "data": {**body["data"], "status": status}})
 
 
+def ended(reply: Reply, status: str, said: str, next_: str) -> Answer:
+    """Return the answer of a command that ended a thing for good, or found it ended: `revoked`, `already_revoked`."""
+    rows = [{**reply.data, "status": status}]
+    return Answer(with_status(reply.body, status), rows, lines=[said], next=[next_])
+
+
 def values_of(fields: Sequence[Field], row: Row) -> list[object]:
     """Return the values of these fields."""
     return [at(row, field.path or field.name) for field in fields]

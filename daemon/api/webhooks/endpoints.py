@@ -246,8 +246,8 @@ class AccountWebhook(Struct, frozen=True):
 )
 async def reveal_endpoint(call: Call) -> Reply:
     """Return an endpoint's signing secret."""
-    endpoint, _fields, warnings = await _confirmed(call, of_endpoint=True)
-    assert endpoint is not None
+    endpoint = await _of_operator(call)
+    _leaked, warnings = await _confirmed(call)
     return _revealed(await reveal(call.env, call.caller, endpoint.id), warnings)
 
 
@@ -260,7 +260,7 @@ async def reveal_endpoint(call: Call) -> Reply:
 )
 async def reveal_account(call: Call) -> Reply:
     """Return the secret that signs the webhooks of `webhook_url` and of the default URL."""
-    _endpoint, _fields, warnings = await _confirmed(call, of_endpoint=False)
+    _leaked, warnings = await _confirmed(call)
     return _revealed(await reveal(call.env, call.caller, ACCOUNT), warnings)
 
 
@@ -273,8 +273,8 @@ async def reveal_account(call: Call) -> Reply:
 )
 async def rotate_endpoint(call: Call) -> Reply:
     """Create a new signing secret for an endpoint and return it."""
-    endpoint, leaked, warnings = await _confirmed(call, of_endpoint=True)
-    assert endpoint is not None
+    endpoint = await _of_operator(call)
+    leaked, warnings = await _confirmed(call)
     shown = await rotate(call.env, call.caller, endpoint.id, expire_previous=leaked)
     return _rotated(EndpointAnswer.of(endpoint), shown, warnings)
 
@@ -288,21 +288,23 @@ async def rotate_endpoint(call: Call) -> Reply:
 )
 async def rotate_account(call: Call) -> Reply:
     """Create a new webhook secret for the account and return it."""
-    _endpoint, leaked, warnings = await _confirmed(call, of_endpoint=False)
+    leaked, warnings = await _confirmed(call)
     shown = await rotate(call.env, call.caller, ACCOUNT, expire_previous=leaked)
     return _rotated(AccountWebhook(call.env.config.webhooks.default_url or None), shown, warnings)
 
 
-async def _confirmed(call: Call, *, of_endpoint: bool) -> tuple[Endpoint | None, bool, dict[str, Any] | None]:
-    """Check the password; return the endpoint, whether to expire old secrets at once, and the warnings."""
+async def _of_operator(call: Call) -> Endpoint:
     needs_operator(call.caller)
-    endpoint = None
-    if of_endpoint:
-        needs_open_collections(call)
-        endpoint = await find(call)
+    needs_open_collections(call)
+    return await find(call)
+
+
+async def _confirmed(call: Call) -> tuple[bool, dict[str, Any] | None]:
+    """Check the password; return whether to expire old secrets at once, and the warnings."""
+    needs_operator(call.caller)
     asked, warnings = await call.read(SecretBody)
     await users.confirm(call.env, call.caller, asked.password)
-    return endpoint, asked.expire_previous, json_values.warnings_meta(warnings)
+    return asked.expire_previous, json_values.warnings_meta(warnings)
 
 
 def _revealed(shown: RevealedSecret, meta: dict[str, Any] | None) -> Reply:

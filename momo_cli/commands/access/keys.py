@@ -9,7 +9,7 @@ from momo_cli.inputs.ids import KEYS, id_of
 from momo_cli.inputs.parameters import NEW_PASSWORD_FILE, argument, flag, option
 from momo_cli.inputs.typed_values import new_password, only_given, secret_file
 from momo_cli.service.daemon_program import run_verb
-from momo_cli.show.answer import Answer, Cell, Head, Row, dumps, unchanged, view_of, with_status
+from momo_cli.show.answer import Answer, Cell, Head, Row, dumps, ended, unchanged, view_of
 from momo_cli.show.terminal import Terminal
 from momo_cli.show.words import ago, clock, fact_lines
 from momo_cli.socket.client import Client, Reply, path_of
@@ -155,7 +155,8 @@ def revoke(client: Client, terminal: Terminal, key: str = _KEY) -> Answer:
     path = path_of(Path.KEY, id=id_of(client, KEYS, key))
     seen = client.get(path)
     if seen.data.get("state") == "revoked":
-        return _ended(seen, f"{clean(seen.data.get('hint'))} was ended already.", "already_revoked")
+        said = f"{clean(seen.data.get('hint'))} was ended already."
+        return ended(seen, "already_revoked", said, "momo keys create --help")
     if not terminal.flags.yes:
         for line in _lines(seen.data, terminal):
             terminal.complain(line)
@@ -163,16 +164,7 @@ def revoke(client: Client, terminal: Terminal, key: str = _KEY) -> Answer:
             return unchanged(seen)
     reply = client.call("DELETE", path)
     said = f"{terminal.tick} Ended {clean(reply.data.get('hint'))}"
-    return _ended(reply, said, "revoked")
-
-
-def _ended(reply: Reply, said: str, status: str) -> Answer:
-    return Answer(
-        with_status(reply.body, status),
-        [{**reply.data, "status": status}],
-        lines=[said],
-        next=["momo keys create --help"],
-    )
+    return ended(reply, "revoked", said, "momo keys create --help")
 
 
 def _made(reply: Reply, terminal: Terminal, key_file: str | None, *old: str) -> Answer:

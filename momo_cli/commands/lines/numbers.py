@@ -13,7 +13,7 @@ from momo_cli.inputs.parameters import DRY_RUN, METHOD, PASSWORD_FILE, REASON, a
 from momo_cli.inputs.typed_values import only_given
 from momo_cli.show.answer import Answer, Cell, Head, Row, dumps, unchanged, view_of
 from momo_cli.show.terminal import Terminal
-from momo_cli.show.words import clock, money, payer_text, phone
+from momo_cli.show.words import clock, counted, money, payer_text, phone
 from momo_cli.show.words import phone as shown_phone
 from momo_cli.socket.client import Client, Reply, path_of
 from momo_cli.text import at, clean
@@ -296,7 +296,7 @@ def claim(
         failure.next = (again,)
         raise
     number = int(sent.get("enqueued") or 0)
-    queued = f"{terminal.tick} {_payments(number)} queued for {target}."
+    queued = f"{terminal.tick} {counted(number, 'payment')} queued for {target}."
     more = bool(sent.get("has_more"))
     return _answer(
         reply,
@@ -328,11 +328,7 @@ def _counted(reply: Reply) -> str:
     """Return `3 payments (GHS 96.00)`; without the total if the daemon does not send it."""
     amounts = reply.body.get("amounts") or ()
     total = " + ".join(money(each.get("amount"), each.get("currency")) for each in amounts)
-    return _payments(reply.body.get("claimed") or 0) + (f" ({total})" if total else "")
-
-
-def _payments(count: int) -> str:
-    return f"{count} payment" if count == 1 else f"{count} payments"
+    return counted(reply.body.get("claimed") or 0, "payment") + (f" ({total})" if total else "")
 
 
 def _answer(

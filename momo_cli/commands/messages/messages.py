@@ -85,9 +85,8 @@ def list_(
         momo messages list --state unparsed
         momo messages list --sender MobileMoney --since today
     """
-    if state is not None and state.lower() not in set(MessageState):
-        raise usage(f"--state: {state!r} is not one of {', '.join(MessageState)}")
     kind = state.lower() if state else None
+    check_choice(kind, "--state", list(MessageState))
     reply = client.get(
         Path.LOCAL_MESSAGES,
         limit=limit,

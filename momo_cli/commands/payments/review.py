@@ -19,10 +19,10 @@ from momo_cli.inputs.parameters import (
     option,
 )
 from momo_cli.inputs.typed_values import owners_password
-from momo_cli.show.answer import Answer, Cell, Head, Row, unchanged, view_of, with_status
+from momo_cli.show.answer import Answer, Cell, Head, Row, ended, unchanged, view_of
 from momo_cli.show.terminal import Terminal
 from momo_cli.show.words import ago, list_faults, list_heading, money, phone, state, styled
-from momo_cli.socket.client import Client, Reply, path_of
+from momo_cli.socket.client import Client, path_of
 from momo_cli.text import at, clean
 from momo_cli.views.reviews import (
     OPEN,
@@ -284,11 +284,11 @@ def revoke(
     seen = client.get(path)
     if seen.data.get("state") == "revoked":
         when = ago(seen.data.get("revoked_at"), terminal)
-        return _revoked(seen, f"It was revoked already, {when}.", "already_revoked")
+        return ended(seen, "already_revoked", f"It was revoked already, {when}.", "momo review payers list --all")
     reply = client.call("DELETE", path)
     name, number = clean(reply.data.get("name")), phone(reply.data.get("phone_number"))
     said = f"{terminal.style('✓ Revoked.', 'green')} {name} is no longer approved for {number}."
-    return _revoked(reply, said, "revoked")
+    return ended(reply, "revoked", said, "momo review payers list --all")
 
 
 def _found(client: Client, typed: str) -> str:
@@ -299,12 +299,3 @@ def _found(client: Client, typed: str) -> str:
         if failure.code != ErrorCode.APPROVED_PAYER_NOT_FOUND:
             raise
     return id_of(client, PAYERS._replace(query={"state": "all"}), typed)
-
-
-def _revoked(reply: Reply, said: str, status: str) -> Answer:
-    return Answer(
-        with_status(reply.body, status),
-        [{**reply.data, "status": status}],
-        lines=[said],
-        next=["momo review payers list --all"],
-    )

@@ -25,7 +25,7 @@ from momo_cli.inputs.parameters import (
     flag,
     option,
 )
-from momo_cli.inputs.typed_values import file_errors, period
+from momo_cli.inputs.typed_values import check_choice, file_errors, period
 from momo_cli.service.daemon_program import run_verb
 from momo_cli.show.answer import Answer, Field, Head, Row, dumps, unchanged, view_of
 from momo_cli.show.batch import OUTCOME_VIEW, Batch, one_by_one, run_batch, typed_ids
@@ -126,19 +126,15 @@ def _event(name: str | None) -> str | None:
     if name is None:
         return None
     kind = f"transaction.{name.lower().removeprefix('transaction.')}"
-    if kind not in set(EventKind):
-        known = ", ".join(each.removeprefix("transaction.") for each in EventKind)
-        raise usage(f"--event: {name!r} is not one of {known}")
+    check_choice(kind.partition(".")[2], "--event", [each.removeprefix("transaction.") for each in EventKind])
     return kind
 
 
 def _checked(status: str | None) -> str | None:
     """Return the status in lower case; fail (exit 2) if there is no such status."""
-    if status is None:
-        return None
-    if status.lower() not in set(DeliveryStatus):
-        raise usage(f"--status: {status!r} is not one of {', '.join(DeliveryStatus)}")
-    return status.lower()
+    found = None if status is None else status.lower()
+    check_choice(found, "--status", list(DeliveryStatus))
+    return found
 
 
 @command("deliveries watch", view=_WATCH_VIEW)

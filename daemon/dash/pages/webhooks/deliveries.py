@@ -8,7 +8,6 @@ import functools
 import json
 import re
 import shlex
-import uuid
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
@@ -17,6 +16,7 @@ from daemon.core.ids import reference_of, split_reference
 from daemon.core.json_values import timestamp
 from daemon.core.limits import DEAD_LETTERS_AT_ONCE, NOTES_CHARACTERS_MAX
 from daemon.core.model import Delivery
+from daemon.core.reading import read_uuid
 from daemon.core.shape import taken
 from daemon.core.webhooks.diagnosis import diagnose
 from daemon.core.webhooks.endpoint import Endpoint
@@ -95,15 +95,8 @@ async def show_list(visit: Visit) -> Shown | Download:
 
 def _searched(text: str | None) -> tuple[str | None, str | None]:
     """Return the order and the webhook id that a text names: a reference or UUID is an order's."""
-    if text is None:
-        return None, None
-    order = split_reference(text)
-    if order is None:
-        try:
-            order = str(uuid.UUID(text))
-        except ValueError:
-            return None, text
-    return order, None
+    order = None if text is None else split_reference(text) or read_uuid(text)
+    return order, text if order is None else None
 
 
 async def show_one(visit: Visit) -> Shown:

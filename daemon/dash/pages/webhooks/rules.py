@@ -4,7 +4,6 @@ A rule's filter is shown as rows of a form, `field, operator, value` joined by A
 """
 
 import json
-import uuid
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
@@ -13,6 +12,7 @@ from msgspec import Struct
 from daemon.core.errors import needed
 from daemon.core.ids import split_reference
 from daemon.core.model import Payment, Rule, Transaction
+from daemon.core.reading import read_uuid
 from daemon.core.shape import flat
 from daemon.core.webhooks.endpoint import Endpoint
 from daemon.core.webhooks.routing import claims
@@ -207,18 +207,14 @@ async def show_route(visit: Visit) -> Shown:
 
 
 def _explanation(reader: Reader, given: str, now: int) -> RoutingAnswer | None:
-    wanted = split_reference(given)
+    wanted = split_reference(given) or read_uuid(given)
     if wanted is None:
-        try:
-            wanted = str(uuid.UUID(given))
-        except ValueError:
-            # A code or a network's ID.
-            found, _ = transaction_list.transactions(
-                reader, TransactionFilter(origin="all", search=given), now=now, limit=2, offset=0
-            )
-            if len(found) != 1:
-                return None
-            wanted = found[0][0].id
+        # A code or a network's ID.
+        search = TransactionFilter(origin="all", search=given)
+        found, _ = transaction_list.transactions(reader, search, now=now, limit=2, offset=0)
+        if len(found) != 1:
+            return None
+        wanted = found[0][0].id
     of_order = explanation(reader, wanted, None)
     if of_order is not None:
         return of_order
