@@ -86,8 +86,8 @@ simulate: $(DEV) ## Simulate SEEDS mornings of a shop (make simulate SEEDS=10000
 	@$(BIN)/python -m tests.simulation --seeds $(SEEDS)
 
 PAYMENTS ?= 20000
-soak: $(DEV) ## Send PAYMENTS to a real daemon and check that its resources do not grow (make soak PAYMENTS=100000)
-	@$(BIN)/python -m tests.acceptance.soak --payments $(PAYMENTS)
+soak: $(DEV) ## Send PAYMENTS to a real daemon, or payments for HOURS, and check that its resources do not grow (make soak HOURS=6)
+	@$(BIN)/python -m tests.acceptance.soak $(if $(HOURS),--hours $(HOURS),--payments $(PAYMENTS))
 
 bench: $(DEV) ## Run the benchmarks of docs/operators/performance.md
 	@set -e; for script in bench/*.py; do \

@@ -1,16 +1,21 @@
 """A year of payments in minutes: memory, descriptors, threads and the database's log must not grow with them.
 
     python -m tests.acceptance.soak --payments 100000        # make soak PAYMENTS=100000
+    python -m tests.acceptance.soak --hours 6                # make soak HOURS=6
 
 A real daemon, an emulated phone, a receiver over TLS. Each round is a small shop's day: transactions are made and paid,
 some customers pay without one, lists, the status and the doctor are read, and some webhooks are refused. After each
 round the daemon is measured from outside, in /proc. The result is its growth from the middle of the run to the end.
+
+With `--hours` a round begins every 20 seconds, two browser tabs show the dashboard, the wall clock steps an hour ahead
+and an hour back again and again, and in the first third of the time the daemon is killed and restarted.
 """
 
 import argparse
 import sys
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from itertools import count
@@ -18,13 +23,17 @@ from pathlib import Path
 from statistics import median
 from typing import Final
 
+from playwright.sync_api import sync_playwright
+
 from daemon import wire
 from daemon.runtime.system import SystemClock
 from tests.acceptance.conftest import Scene
+from tests.fakes.browser import CHROMIUM, FLAGS
 from tests.fakes.phone import PhoneProcess
-from tests.fakes.real_shop import RealShop, Settings, wait_until
+from tests.fakes.real_shop import RealShop, Settings, pause, wait_until
 from tests.fakes.receipts import mtn
 from tests.fakes.receiver import Answer, Receiver
+from tests.fakes.wrong_clock import WrongClock
 
 ROUND: Final = 50
 """Payments between two measurements; two in five pay a transaction."""
@@ -34,6 +43,13 @@ ORDERS: Final = 20
 AMOUNT_MINOR: Final = 2_500
 SETTINGS: Final[Settings] = {"limits": {"live_per_min": 0}, "transactions": {"code_sms_at": "never"}}
 ROUND_S: Final = 60.0
+EVERY_S: Final = 20.0
+"""Between the begins of two rounds, with `--hours`."""
+STEP_EVERY: Final = 10
+"""Rounds between two steps of the clock."""
+CLOCK_STEPS_S: Final = (3_600, 0, -3_600, 0)
+TABS: Final = ("/dash", "/dash/till")
+PASSWORD: Final = "correct horse 42"
 RSS_MB_MAX: Final = 150.0
 """A daemon that runs for months stays below this."""
 RSS_GROWTH_MB_MAX: Final = 4.0
@@ -86,12 +102,41 @@ class Soak:
         """Let `count` payments arrive; every one must be booked."""
         self.scene.shop.begin_chain(50_000)
         self.scene.open_for_business()
-        shop = self.scene.shop
         for done in range(ROUND, payments + 1, ROUND):
-            self._day(done)
-            self.looks.append(Look.at(shop, done))
-            self.tell(self.looks[-1])
-        (booked,) = shop.rows("SELECT COUNT(*) FROM payments")
+            self._round(done)
+        self._all_booked()
+
+    def run_for(self, hours: float, clock: SystemClock, wall: WrongClock) -> None:
+        """Let payments arrive for so many hours, with tabs, steps of the wall clock, a kill and a restart."""
+        shop, began = self.scene.shop, clock.monotonic()
+        shop.begin_chain(50_000)
+        self.scene.open_for_business(wall.prefix)
+        # One end as a power cut makes it, and one in order.
+        ends = iter(((1 / 9, shop.kill), (2 / 9, shop.stop)))
+        due, end = next(ends)
+        with tabs(shop):
+            for number in count(1):
+                started = clock.monotonic()
+                passed = (started - began) / (hours * 3600)
+                if passed >= 1:
+                    break
+                if passed >= due:
+                    end()
+                    shop.start(prefix=wall.prefix, http=shop.http)
+                    due, end = next(ends, (1, shop.stop))
+                if number % STEP_EVERY == 0:
+                    wall.ahead_s(CLOCK_STEPS_S[number // STEP_EVERY % len(CLOCK_STEPS_S)])
+                self._round(number * ROUND)
+                pause(max(0.0, EVERY_S - (clock.monotonic() - started)))
+        self._all_booked()
+
+    def _round(self, done: int) -> None:
+        self._day(done)
+        self.looks.append(Look.at(self.scene.shop, done))
+        self.tell(self.looks[-1])
+
+    def _all_booked(self) -> None:
+        (booked,) = self.scene.shop.rows("SELECT COUNT(*) FROM payments")
         assert booked == (len(self.looks) * ROUND,)
 
     def _day(self, booked: int) -> None:
@@ -150,10 +195,29 @@ def faults(looks: Sequence[Look], rss_growth_mb_max: float = RSS_GROWTH_MB_MAX) 
     return found
 
 
+@contextmanager
+def tabs(shop: RealShop) -> Iterator[None]:
+    """Show pages of the dashboard in two tabs of a browser, from when the daemon is ready until the end."""
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=list(FLAGS))
+        context = browser.new_context(base_url=f"http://{shop.http}")
+        for number, path in enumerate(TABS):
+            page = context.new_page()
+            page.goto(path, timeout=120_000)
+            if number == 0:
+                page.get_by_label("Name").fill("owner")
+                page.get_by_label("Password").fill(PASSWORD)
+                page.get_by_role("button", name="Log in").click()
+                page.locator(".sum").wait_for()
+        yield
+        browser.close()
+
+
 def main() -> int:
-    """Run it for so many payments; return 1 if a value grew."""
+    """Run it for so many payments or hours; return 1 if a value grew."""
     parser = argparse.ArgumentParser(prog="python -m tests.acceptance.soak")
     parser.add_argument("--payments", type=int, default=20_000, help="how many")
+    parser.add_argument("--hours", type=float, help="how long, instead")
     asked = parser.parse_args()
     clock = SystemClock()
     began = clock.monotonic()
@@ -168,9 +232,13 @@ def main() -> int:
         ):
             print("payments  memory MB  descriptors  threads  log MB  file MB")
             soak = Soak(Scene(shop, phone, receiver), _print)
-            soak.run(asked.payments)
+            if asked.hours:
+                soak.run_for(asked.hours, clock, WrongClock(folder))
+            else:
+                soak.run(asked.payments)
     problems = faults(soak.looks)
-    print(f"{asked.payments} payments in {clock.monotonic() - began:.0f} s: {problems or 'nothing grew'}")
+    payments = soak.looks[-1].payments
+    print(f"{payments} payments in {clock.monotonic() - began:.0f} s: {problems or 'nothing grew'}")
     return 1 if problems else 0
 
 
