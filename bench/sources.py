@@ -22,7 +22,7 @@ from idle import Cost, cpu_s, idle
 from tests.fakes.real_shop import RealShop
 
 MODULES: Final = (
-    "daemon.loops.sources.hilink", "daemon.loops.sources.android", "huawei_lte_api.Client", "huawei_lte_api.api.Sms",
+    "daemon.loops.sources.hilink", "daemon.loops.sources.post", "huawei_lte_api.Client", "huawei_lte_api.api.Sms",
     "huawei_lte_api.Connection", "requests",
 )  # fmt: skip
 CONFIGURED: Final = """
@@ -33,7 +33,7 @@ url = "http://127.0.0.1:9"
 
 [[sources]]
 name = "phone1"
-kind = "android"
+kind = "post"
 networks = ["mtn"]
 may_pay = true
 """

@@ -19,7 +19,7 @@ from daemon.api.http.service import Hooks
 from daemon.core.errors import Unavailable, only_unavailable
 from daemon.core.limits import SECOND_US
 from daemon.core.lines.modem_health import ModemHealth
-from daemon.core.messages.android import PostedSource
+from daemon.core.messages.post import PostedSource
 from daemon.core.upkeep.self_check import DiskWatch
 from daemon.dash.entry import Dashboard, Machine
 from daemon.env import Env

@@ -125,7 +125,7 @@ class Path(StrEnum):
     LOCAL_SIM_TRUST = "/local/v1/sims/trust"
     LOCAL_SIM_TEST_PAYMENT = "/local/v1/sims/test-payment"
     LOCAL_MODEMS = "/local/v1/modems"
-    ANDROID_POST = "/v1/sources/android/{name}"
+    SOURCE_POST = "/v1/sources/{name}"
     LOCAL_SOURCES = "/local/v1/sources"
     LOCAL_SOURCE = "/local/v1/sources/{name}"
     LOCAL_SOURCE_KEY = "/local/v1/sources/{name}/key"
@@ -232,8 +232,8 @@ class SourceKind(StrEnum):
     """AT modems."""
     HILINK = "hilink"
     """A stick that keeps its messages behind its own web address."""
-    ANDROID = "android"
-    """A gateway app on an Android phone."""
+    POST = "post"
+    """An app that posts the SMS of an Android phone."""
 
 
 class TrustLevel(StrEnum):

@@ -17,6 +17,7 @@ from zoneinfo import available_timezones
 import msgspec
 from msgspec import Struct, field
 
+from daemon.core.messages.post import CAPCOM6, CUSTOM, MEMBERS, PRESETS, Preset, Scheme
 from daemon.core.payments.checkout import MENUS
 from daemon.core.payments.payer_texts import STEPS, TextKind, template_error
 from daemon.core.upkeep.self_check import CHOICES, OFF
@@ -47,7 +48,7 @@ class ChangedBy(StrEnum):
 MANAGER: Final = ChangedBy.MANAGER
 MACHINE: Final = ChangedBy.MACHINE
 HILINK: Final = frozenset({SourceKind.HILINK})
-ANDROID: Final = frozenset({SourceKind.ANDROID})
+POST: Final = frozenset({SourceKind.POST})
 
 
 class Setting(Struct, frozen=True):
@@ -565,7 +566,7 @@ NO_SIM: Final = "none"
 LEVELS: Final = {
     SourceKind.MODEM: TrustLevel.FULL,
     SourceKind.HILINK: TrustLevel.PARTIAL,
-    SourceKind.ANDROID: TrustLevel.REPORTED,
+    SourceKind.POST: TrustLevel.REPORTED,
 }
 
 
@@ -575,38 +576,55 @@ class SourceSettings(Struct, frozen=True):
     name: Annotated[str, Setting(
         "its name in lists and logs; required but for `modem`",
         _like(r"[a-z0-9][a-z0-9-]{0,31}", "1 to 32 small letters, digits and dashes, such as stick"))] = ""
-    kind: Annotated[str, Setting("`modem`, `hilink` or `android`", _one_of(*SourceKind))] = DEFAULT_NAME
+    kind: Annotated[str, Setting("`modem`, `hilink` or `post`", _one_of(*SourceKind))] = DEFAULT_NAME
     enabled: Annotated[bool, Setting("read its messages")] = True
     url: Annotated[str, Setting("the address of the stick", _device, kinds=HILINK)] = "http://192.168.8.1"
     user: Annotated[str, Setting(
         "the user of the stick's web page or of the app's local server; used only if a password is stored",
-        kinds=HILINK | ANDROID)] = "admin"
+        kinds=HILINK | POST)] = "admin"
     timezone: Annotated[str, Setting(
         'the zone of times that the stick or the app gives without one, such as `"Africa/Accra"`; empty: the '
-        "shop's zone", _timezone, kinds=HILINK | ANDROID)] = ""
+        "shop's zone", _timezone, kinds=HILINK | POST)] = ""
     poll_s: Annotated[float, Setting("seconds between two looks for messages", _between(0.5, 3600), kinds=HILINK)] = 5.0
     timeout_s: Annotated[float, Setting("time limit of one call to the stick", _between(1, 120), kinds=HILINK)] = 10.0
     may_pay: Annotated[bool, Setting(
-        "the owner opted in; before, its messages are history and never pay", kinds=ANDROID)] = False
+        "the owner opted in; before, its messages are history and never pay", kinds=POST)] = False
     networks: Annotated[tuple[str, ...], Setting(
         "the network of the SIM in slot 1, 2, ...: `mtn`, `telecel`, `at`, or `none` for a SIM that is not read",
-        _one_of(NO_SIM, *(each.network for each in PROVIDERS.values())), kinds=ANDROID)] = ()
+        _one_of(NO_SIM, *(each.network for each in PROVIDERS.values())), kinds=POST)] = ()
     phone_url: Annotated[str, Setting(
         'the app\'s local server, such as `"http://192.168.1.23:8080"`, which is asked for missed SMS; may be empty',
-        _device, kinds=ANDROID)] = ""
+        _device, kinds=POST)] = ""
+    preset: Annotated[str, Setting(
+        "the [app](../shop/sources.md#an-android-phone): `capcom6`, `httpsms`, `textbee`, `smsforwarder`, or `custom` for one "
+        "whose posts `members` and `signed` describe", _one_of(*PRESETS), kinds=POST)] = CAPCOM6
+    members: Annotated[tuple[str, ...], Setting(
+        'where a post has `sender`, `text`, `time`, `sim` (from 1) or `slot` (from 0), `pdu` (with its service centre, in hex), '
+        'and `messages` (a list of SMS), if not where its preset says, such as `["sender=from", "text=sms.body"]`',
+        _like(f"({'|'.join(MEMBERS)})=[^ =]+", f"NAME=PLACE, such as text=sms.body; NAME is one of {', '.join(MEMBERS)}"),
+        kinds=POST)] = ()
+    signed: Annotated[str, Setting(
+        "`custom`: `token` (a header has the key), `path` (the address has it) or `hmac` (a header has the HMAC-SHA256 of the "
+        "body)", _one_of(Scheme.TOKEN, Scheme.PATH, Scheme.HMAC), kinds=POST)] = Scheme.TOKEN.value
     ping_s: Annotated[float, Setting(
         "the interval of pings that is set in the app; after three missed ones the app counts as silent",
-        _between(30, 86_400), kinds=ANDROID)] = 300.0
+        _between(30, 86_400), kinds=POST)] = 300.0
+
+    @property
+    def app(self) -> Preset:
+        """The app that posts, with what the settings say of it."""
+        signed = Scheme(self.signed) if self.preset == CUSTOM else PRESETS[self.preset].signed
+        return msgspec.structs.replace(PRESETS[self.preset], signed=signed, **dict(one.split("=") for one in self.members))
 
     @property
     def level(self) -> TrustLevel:
-        """How far its messages are trusted."""
-        return LEVELS[SourceKind(self.kind)]
+        """How far its messages are trusted: those of an app with their PDU as those of an AT modem."""
+        return TrustLevel.FULL if self.app.pdu else LEVELS[SourceKind(self.kind)]
 
     @property
     def history(self) -> bool:
         """Its messages are stored as history only and never pay."""
-        return self.level is TrustLevel.REPORTED and not self.may_pay
+        return self.kind == SourceKind.POST and not self.may_pay
 
 
 # fmt: on
@@ -626,9 +644,8 @@ def fault_of_sources(sources: Sequence[tuple[SourceSettings, frozenset[str]]]) -
         foreign = sorted(key for key in keys if kind not in rows[key].setting.kinds)
         if foreign:
             return foreign[0], f"a source of kind {kind} has no key {foreign[0]}"
-        if kind is SourceKind.ANDROID and set(source.networks) <= {NO_SIM}:
-            why = 'the SIMs of the phone need their networks, such as networks = ["mtn"]'
-            return "networks", why
+        if kind is SourceKind.POST and (fault := _fault_of_post(source)) is not None:
+            return fault
         name = source.name or DEFAULT_NAME
         if name in names:
             return "name", f"two sources have the name {name}"
@@ -638,6 +655,17 @@ def fault_of_sources(sources: Sequence[tuple[SourceSettings, frozenset[str]]]) -
     modems = sum(source.kind == SourceKind.MODEM for source, _ in sources)
     several = "kind", "one source of kind modem stands for all AT modems"
     return several if modems > 1 else ("", "")
+
+
+def _fault_of_post(source: SourceSettings) -> tuple[str, str] | None:
+    if set(source.networks) <= {NO_SIM}:
+        return "networks", 'the SIMs of the phone need their networks, such as networks = ["mtn"]'
+    app = source.app
+    if not (app.pdu or (app.sender and app.text)):
+        return "members", 'a custom app needs the places of its sender and text: members = ["sender=from", "text=msg"]'
+    if source.phone_url and source.preset != CAPCOM6:
+        return "phone_url", f"only an app of preset {CAPCOM6} can be asked for missed SMS"
+    return None
 
 
 def with_modems(sources: Sequence[SourceSettings]) -> tuple[SourceSettings, ...]:

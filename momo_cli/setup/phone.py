@@ -61,7 +61,7 @@ def offer(setup: Setup) -> Row | None:
                 _add_stick(setup, url)
                 _restart(setup)
                 return outcome("done", f"The stick at {clean(url)} is read")
-            if kind == SourceKind.ANDROID:
+            if kind == "android":
                 return _offer_phone(setup)
         except Failure as failure:
             setup.warn_of(failure)
@@ -102,7 +102,7 @@ def _add_stick(setup: Setup, url: str) -> None:
 
 
 def _add_phone(setup: Setup, name: str, networks: tuple[str, ...], *, may_pay: bool) -> None:
-    entry: dict[str, Any] = {"name": name, "kind": SourceKind.ANDROID.value, "networks": list(networks)}
+    entry: dict[str, Any] = {"name": name, "kind": SourceKind.POST.value, "networks": list(networks)}
     if may_pay:
         entry["may_pay"] = True
     words = ("add-source", "--", json.dumps(entry))

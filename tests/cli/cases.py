@@ -291,7 +291,8 @@ CASES = {
             {
                 "name": "phone1",
                 "key": "ab" * 20,
-                "url": "https://192.168.1.5:8420/v1/sources/android/phone1",
+                "url": "https://192.168.1.5:8420/v1/sources/phone1",
+                "preset": "capcom6",
                 "phone_url": "",
                 "user": "sms",
                 "ping_s": 300.0,

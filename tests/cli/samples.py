@@ -554,17 +554,19 @@ SIMULATED: dict[str, Any] = {
 
 SOURCE: dict[str, Any] = {
     "name": "phone1",
-    "kind": "android",
+    "kind": "post",
     "enabled": True,
     "trust_level": "reported",
     "may_pay": True,
     "state": "app_silent",
     "detail": "the app was not heard for 16 min",
     "next": "open the app",
-    "url": "https://192.168.1.5:8420/v1/sources/android/phone1",
+    "url": "https://192.168.1.5:8420/v1/sources/phone1",
     "heard_at": "2026-11-20T09:14:00.000Z",
     "refused": 3,
     "refused_at": None,
+    "preset": "capcom6",
+    "last_post": None,
 }
 MODEM: dict[str, Any] = {
     "port": "/dev/serial/by-id/usb-ZTE-if01",

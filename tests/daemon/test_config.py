@@ -341,7 +341,7 @@ def test_wrong_entry_is_told_with_its_line(text: str, said: str) -> None:
     ],
 )
 def test_an_address_that_the_client_of_a_phone_cannot_take_apart_is_refused(address: str) -> None:
-    phone = '[[sources]]\nname = "phone"\nkind = "android"\nnetworks = ["mtn"]\nphone_url = '
+    phone = '[[sources]]\nname = "phone"\nkind = "post"\nnetworks = ["mtn"]\nphone_url = '
     assert parse_config(f'{phone}"http://192.168.1.5:8080/"').sources
     with pytest.raises(ConfigError, match=r"without blanks, @, \? and #"):
         parse_config(f'{phone}"{address}"')

@@ -17,6 +17,7 @@ from typing import Any
 
 import httptools
 import httpx
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -26,7 +27,7 @@ from daemon.core.access import callers
 from daemon.core.branches import answer as hub_answer
 from daemon.core.branches import facts, public_key
 from daemon.core.errors import MomoError
-from daemon.core.messages import android, message_journal
+from daemon.core.messages import message_journal, post
 from daemon.modem import hilink
 from daemon.modem.codec import gsm7, pdu, pdu_fields
 from daemon.modem.session import at
@@ -103,11 +104,14 @@ def stick(octets: bytes) -> object:
     return None
 
 
-def android_post(octets: bytes) -> object:
+def app_post(octets: bytes) -> object:
+    begin, rows = octets[: post.BODY_BYTES_MAX], post.PRESETS
+    headers = {"authorization": begin.decode("latin-1")}
+    arrived = post.Arrived(headers, "x", post.mac_of(b"key"), begin)
+    pdu = msgspec.structs.replace(rows["custom"], pdu="pdu", sender="a", text="b", slot="c", time="d")
     return [
-        android.read_post(octets, UTC),
-        android.read_post(octets[: android.BODY_BYTES_MAX], UTC, whole=False),
-        android.is_batch(octets),
+        *(post.read_post(one, begin, UTC, whole=whole) for one in (rows["capcom6"], pdu) for whole in (True, False)),
+        *(post.fault_of(rows[name], b"key", arrived, 0) for name in ("httpsms", "smsforwarder")),
     ]
 
 
@@ -193,7 +197,7 @@ def a_time(octets: bytes) -> object:
     one = text(octets)[:60]
     with contextlib.suppress(ValueError):
         times.read_iso(one)
-    return times.read_printed(one), times.read_local(one, one), android.read_time(one, UTC)
+    return times.read_printed(one), times.read_local(one, one), post.read_time(one, UTC)
 
 
 def typed(octets: bytes) -> object:
@@ -222,7 +226,7 @@ READERS: dict[str, tuple[Callable[[bytes], object], tuple[type[Exception], ...],
     "header of a part": (header_of_a_part, (), (pdu_fields,)),
     "GSM 7-bit and times of a PDU": (septets, (), (gsm7, pdu_fields)),
     "HiLink": (stick, (), (hilink, xml_text)),
-    "post of the Android app": (android_post, (), (android,)),
+    "post of an app": (app_post, (), (post,)),
     "SMS backup": (phone_backups, (), (phone_backup,)),
     "statement": (a_statement, (), (statement, statement_file)),
     "file for reconcile": (reconcile_file, (), (reconcile,)),

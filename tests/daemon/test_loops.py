@@ -48,7 +48,7 @@ from daemon.loops import machine as machine_loops
 from daemon.loops import receiving as receiving_loops
 from daemon.loops.connectivity import Connectivity
 from daemon.loops.lines import modems, ports
-from daemon.loops.sources import android, hilink
+from daemon.loops.sources import hilink, post
 from daemon.modem.session.events import SessionSettings
 from daemon.modem.session.session import Session
 from daemon.runtime.config_file import parse_config
@@ -72,7 +72,7 @@ url = "http://127.0.0.1:9"
 poll_s = 0.5
 [[sources]]
 name = "phone"
-kind = "android"
+kind = "post"
 networks = ["mtn"]
 [power]
 keep_awake = "always"
@@ -93,7 +93,7 @@ LOOPS: dict[str, tuple[Any, str]] = {
     "ports": (ports.SleepWatch, "slept_s"),
     f"modem {PORT}": (modems.PortLoop, "_serve"),
     "source stick": (hilink.HiLinkSource, "_cycle"),
-    "source phone": (android.AndroidSource, "_look"),
+    "source phone": (post.PostSource, "_look"),
     "watchdog": (watchdog.Watchdog, "look"),
     "faults": (fault_loop.FaultLoop, "look"),
     "self check": (machine, "watch_database"),
@@ -111,7 +111,7 @@ PAUSES = (
     (notices, "SETTLE_S"),
     (receiving_loops, "LOOK_S"),
     (ports, "SCAN_S"),
-    (android, "LOOK_S"),
+    (post, "LOOK_S"),
     (watchdog, "CHECK_S"),
     (fault_loop, "LOOK_S"),
     (fault_loop, "CHECK_EVERY_S"),

@@ -21,7 +21,7 @@ from daemon.api.http.listeners import Listeners
 from daemon.api.http.service import Hooks
 from daemon.core.access.callers import KEY_SCOPES, KeyKind, hash_key, make_key
 from daemon.core.lines.modem_health import ModemHealth
-from daemon.core.messages.android import PostedSource
+from daemon.core.messages.post import PostedSource
 from daemon.core.model import Shop
 from daemon.dash.entry import Dashboard, Machine
 from daemon.env import Env

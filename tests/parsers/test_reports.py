@@ -5,7 +5,7 @@ from datetime import UTC
 from pathlib import Path
 from typing import Any
 
-from daemon.core.messages.android import read_post
+from daemon.core.messages.post import PRESETS, read_post
 from daemon.modem import hilink
 from momo_cli.commands.payments.reconcile import lines_of
 from parsers import phone_backup
@@ -57,10 +57,10 @@ def test_backup_with_surrogates_as_hex_references_is_read() -> None:
 
 
 def test_post_of_a_phone_with_a_time_of_1970_or_another_member_is_read() -> None:
-    (old,) = read_post((FOLDER / "android_time_1970.json").read_bytes(), UTC).messages
+    (old,) = read_post(PRESETS["capcom6"], (FOLDER / "android_time_1970.json").read_bytes(), UTC).messages
     assert not old.sent_at  # the storing turns it into no time
     assert "64000000003" in old.text
-    (other,) = read_post((FOLDER / "android_other_member.json").read_bytes(), UTC).messages
+    (other,) = read_post(PRESETS["capcom6"], (FOLDER / "android_other_member.json").read_bytes(), UTC).messages
     assert other.text.startswith("Payment received for GHS 25.00")
 
 

@@ -8,24 +8,24 @@ from pathlib import Path
 import pytest
 
 from daemon.sender.http_client import InboxError, post_again
-from tests.fakes.android_app import PASSWORD, USER, AndroidApp
+from tests.fakes.forwarder_app import PASSWORD, USER, ForwarderApp
 from tests.fakes.receiver import Answer, Receiver
 
 DAY_US = 24 * 3_600 * 1_000_000
 
 
 @pytest.fixture
-def app() -> Iterator[AndroidApp]:
-    with AndroidApp("", "", seed=1) as running:
+def app() -> Iterator[ForwarderApp]:
+    with ForwarderApp("", "", seed=1) as running:
         yield running
 
 
-async def test_the_app_is_asked_for_the_period_with_its_user_and_password(app: AndroidApp) -> None:
+async def test_the_app_is_asked_for_the_period_with_its_user_and_password(app: ForwarderApp) -> None:
     await post_again(app.inbox_url, USER, PASSWORD, 0, DAY_US)
     assert app.orders == [("1970-01-01T00:00:00.000Z", "1970-01-02T00:00:00.000Z")]
 
 
-async def test_a_wrong_or_missing_password_is_said(app: AndroidApp) -> None:
+async def test_a_wrong_or_missing_password_is_said(app: ForwarderApp) -> None:
     for password, why in (("wrong", "refuses the user or the password"), (None, "is not stored")):
         with pytest.raises(InboxError, match=why):
             await post_again(app.inbox_url, USER, password, 0, DAY_US)

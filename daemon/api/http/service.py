@@ -16,7 +16,7 @@ from daemon.core.errors import Refusal, needed
 from daemon.core.inputs import CallMeta, HttpAnswer, Idempotency, Keep, Repeated, Source, Value
 from daemon.core.limits import IDEMPOTENCY_KEY_CHARACTERS_MAX, TEXT_CHARACTERS_MAX
 from daemon.core.lines.modem_health import ModemHealth
-from daemon.core.messages.android import PostedSource
+from daemon.core.messages.post import PostedSource
 from daemon.core.reading import read, read_query, read_uuid
 from daemon.core.shape import members
 from daemon.env import Env

@@ -89,7 +89,7 @@ class NoFields(Struct, frozen=True):
 _ID: Final = "0192f0c1-7d2a-7c3e-9a54-3f2b8c1d4e5f"
 _REFERENCE: Final = "svc_trx_0192f0c17d2a7c3e9a543f2b8c1d4e5f"
 PATH_NOTES: Final[dict[str, tuple[str, Any]]] = {
-    "postAndroidMessage.name": ("the source, as named in `[[sources]]`", "phone1"),
+    "postSmsOfPhone.name": ("the source, as named in `[[sources]]`", "phone1"),
     "client_ref": ("your own id; it may contain slashes", "order-1042"),
     "device_id": ("the modem", _ID),
     "id": ("the id", _ID),

@@ -58,7 +58,7 @@ TAGS: Final = (
     ("/v1/approved-payers", "Reviews", ""),
     ("/v1/payment-methods", "Payment methods", "The merchant's numbers and their SIMs."),
     ("/v1/sims", "Payment methods", ""),
-    ("/v1/sources", "Sources", "Posts of Android phones."),
+    ("/v1/sources", "Sources", "Posts of apps that forward the SMS of a phone."),
     ("/v1/open-collections/lines", "Payment methods", ""),
     ("/v1/open-collections", "Open collections", "Webhook endpoints, their deliveries, and replay."),
     ("/v1/webhooks/dead-letters", "Dead letters", "Deliveries that failed for good."),

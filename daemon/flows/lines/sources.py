@@ -1,4 +1,4 @@
-"""What the owner stores for a source: the key of an Android app, and the password of its own page or local server."""
+"""What the owner stores for a source: the key of an app, and the password of its own page or local server."""
 
 import asyncio
 from typing import Any, Final
@@ -14,7 +14,7 @@ from daemon.store.engine import Reader, Tx
 from daemon.store.lines import sources
 from daemon.wire import Mode, SourceKind
 
-KEY_PURPOSE: Final = "android-source"
+KEY_PURPOSE: Final = "post-source"
 _KEY_BYTES: Final = 20
 
 
@@ -28,12 +28,12 @@ async def new_key(env: Env, caller: Caller, name: str) -> str:
     """Make the signing key of a source, which replaces the one of before at once, and return it; it is shown only now.
 
     Raises:
-        Refusal: VALIDATION_ERROR if the settings have no Android source of this name.
+        Refusal: VALIDATION_ERROR if the settings have no source of kind `post` with this name.
         Unavailable: It cannot be sealed or stored.
     """
-    known = [each.name for each in env.config.sources if each.kind == SourceKind.ANDROID]
+    known = [each.name for each in env.config.sources if each.kind == SourceKind.POST]
     if name not in known:
-        why = f"is no Android source of the settings that the daemon uses ({', '.join(known) or 'none'})"
+        why = f"is no source of kind post in the settings that the daemon uses ({', '.join(known) or 'none'})"
         raise invalid([FieldError("name", "unknown", why)])
     # Hex, because it is copied into the app by hand or from a QR code.
     key = env.entropy.bytes(_KEY_BYTES).hex()

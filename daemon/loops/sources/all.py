@@ -11,7 +11,7 @@ from functools import partial
 from typing import Protocol
 
 from daemon.core.lines.modem_health import ModemHealth
-from daemon.core.messages.android import PostedSource
+from daemon.core.messages.post import PostedSource
 from daemon.env import Env
 from daemon.flows.lines.receiving import Watch
 from daemon.loops.keep_running import keep_running
@@ -82,10 +82,10 @@ class Sources:
 
 def new_source(env: Env, log: Log, settings: SourceSettings) -> RunningSource:
     """Return the source of an entry that is not of kind `modem`."""
-    if settings.kind == SourceKind.ANDROID:
-        from daemon.loops.sources.android import AndroidSource  # noqa: PLC0415 -- only if configured
+    if settings.kind == SourceKind.POST:
+        from daemon.loops.sources.post import PostSource  # noqa: PLC0415 -- only if configured
 
-        return AndroidSource(env, log, settings)
+        return PostSource(env, log, settings)
     assert settings.kind == SourceKind.HILINK, "the settings allow only kinds that are here"
     from daemon.loops.sources.hilink import HiLinkSource  # noqa: PLC0415 -- only if configured
 

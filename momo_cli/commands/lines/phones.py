@@ -1,8 +1,10 @@
 """Commands about phones: modems, sticks and Android phones."""
 
+import contextlib
 import json
 import shlex
 from collections.abc import Iterator
+from functools import partial
 from typing import Any, Final
 
 from daemon.wire import ErrorCode, Path, SourceKind
@@ -13,7 +15,7 @@ from momo_cli.inputs.parameters import SECRET_FILE, argument, flag, option
 from momo_cli.inputs.typed_values import owners_password
 from momo_cli.inputs.typed_values import secret_file as keep_in
 from momo_cli.service import manager, modem_manager
-from momo_cli.service.daemon_program import run_verb
+from momo_cli.service.daemon_program import run_verb, start_daemon, stop_daemon
 from momo_cli.show.answer import Answer, Cell, Head, Row, document_of, dumps, made, view_of
 from momo_cli.show.terminal import Terminal
 from momo_cli.show.words import ago, drawn, phone, styled
@@ -289,14 +291,35 @@ _LIST_VIEW: Final = view_of(
     id="name",
 )
 _ADDED_VIEW: Final = view_of("name path changed restart", id="name")
-_ADDABLE: Final = (SourceKind.ANDROID.value, SourceKind.HILINK.value)
+_ANDROID: Final = "android"
+_HISTORY: Final = "Its messages pay nothing: without --may-pay they are history."
+_ADDABLE: Final = (_ANDROID, SourceKind.HILINK.value)
+STEPS: Final = {
+    "capcom6": """In the app SMS Gateway for Android (docs/shop/sources.md has pictures):
+  1. Settings, Webhooks: Signing key = the key; Require internet connection = off
+  2. Settings, Ping: {ping} seconds
+  3. Home: Local server = on; press Offline until it says Online
+  4. On this computer, with the address, user and password that Home shows:""",
+    "httpsms": """On the page of httpSMS: Settings, Webhooks, Add webhook: Callback URL = the url; Signing key = the key;
+Events = message.phone.received, phone.heartbeat.online, phone.heartbeat.offline""",
+    "textbee": """In the dashboard of textbee: Webhooks, Add webhook: URL = the url; Signing secret = the key;
+Events = MESSAGE_RECEIVED""",
+    "smsforwarder": """In the app SmsForwarder: a sender Webhook, POST, with url and Secret = the key, the template below,
+then a rule that sends each SMS to it. In its settings: the number of retries.""",
+    "custom": "The app posts each SMS to the url, as `members` and `signed` in config.toml say (docs/shop/sources.md).",
+}
+"""What to enter in the app of each preset."""
+_TEMPLATE: Final = (
+    "from=[from]&text=[org_content]&sim=[card_slot]&time=[receive_time:yyyy-MM-dd'T'HH:mm:ssXXX]"
+    "&timestamp=[timestamp]&sign=[sign]"
+)
 
 _NAME = argument("NAME", "The source: its name in config.toml.")
 
 
 @command("phones sources", view=_LIST_VIEW)
 def list_sources(client: Client) -> Answer:
-    """HEARD is when an Android phone last posted something, REFUSED how many posts had a wrong signature or time.
+    """HEARD is when an Android phone last posted something, REFUSED how many posts were refused or could not be read.
 
     Examples:
         momo phones sources
@@ -318,39 +341,52 @@ def add(
     name: str = argument("NAME", "A name: small letters, digits, dashes."),
     network: list[str] | None = option("NETWORK", "Android: mtn, telecel, at or none; repeat for SIM 2."),
     may_pay: bool = flag("Android: its messages may pay, as you accept its risk."),
+    preset: str | None = option("APP", f"Android: {', '.join(STEPS)}; without it {next(iter(STEPS))}."),
+    member: list[str] | None = option("NAME=PLACE", "Android: where a post has it, such as text=sms.body; repeat."),
+    signed: str | None = option("HOW", "Android, custom: token, path or hmac."),
     phone: str | None = option("URL", "Android: the app's local server, to ask for missed SMS."),
     user: str | None = option("NAME", "The user of that server, or of the stick."),
     url: str | None = option("URL", "HiLink: the stick's address."),
 ) -> Answer:
-    """It is written to config.toml; the daemon reads it after a restart. An Android phone then needs a signing key: momo
-    phones rotate-key. Without --may-pay its messages are history and pay nothing. docs/shop/sources.md shows what to press.
+    """It is written to config.toml; the daemon reads it after a restart. On a terminal momo then prints the address and the
+    key for the app, and shows its first post; otherwise momo phones rotate-key does. Without --may-pay its messages are
+    history and pay nothing. docs/shop/sources.md shows what to press.
 
     Examples:
         momo phones add android phone1 --network mtn --may-pay
         momo phones add android phone2 --network mtn --network telecel --phone http://192.168.1.23:8080 --user sms
+        momo phones add android phone3 --network mtn --preset smsforwarder
+        momo phones add android phone4 --network mtn --preset custom --member sender=from --member text=sms.body
         momo phones add hilink stick --url http://192.168.8.1
     """
     if kind not in _ADDABLE:
         raise usage(f"{kind!r} is no kind of source; there are {', '.join(_ADDABLE)}")
-    given = {"networks": network, "may_pay": may_pay or None, "phone_url": phone, "user": user, "url": url}
-    entry: dict[str, Any] = {"name": name, "kind": kind}
+    given = {
+        "networks": network, "may_pay": may_pay or None, "preset": preset, "members": member, "signed": signed,
+        "phone_url": phone, "user": user, "url": url,
+    }  # fmt: skip
+    is_android = kind == _ANDROID
+    entry: dict[str, Any] = {"name": name, "kind": SourceKind.POST.value if is_android else kind}
     entry |= {key: value for key, value in given.items() if value is not None}
     done = run_verb(terminal, "config", "--json", "add-source", "--", json.dumps(entry))
     row: dict[str, Any] = {**done.body["data"]}
     row["restart"] = bool(row["changed"]) and client.alive()
     word = "is added to" if row["changed"] else "is already in"
+    line = f"{terminal.tick} {clean(name)} {word} {clean(row['path'])}"
+    if is_android and row["restart"] and terminal.human and terminal.can_ask():
+        terminal.note(line if may_pay else f"{line}\n{_HISTORY}")
+        if terminal.yes_or_no("The daemon must restart to read it. Restart it now?", "--yes", default=True):
+            stop_daemon(client, terminal, _LIMIT_S)
+            start_daemon(client, terminal, (), _LIMIT_S)
+            return rotate_key(client, terminal, name, None, qr=True)
     following = ["momo daemon restart"] if row["restart"] else []
-    if kind == SourceKind.ANDROID:
+    if is_android:
         following.append(f"momo phones rotate-key {name}")
         following += [f"momo phones password {name}"] if phone is not None else []
     else:
         following.append("momo phones status")
-    notes = []
-    if kind == SourceKind.ANDROID and not may_pay:
-        notes.append("Its messages pay nothing: without --may-pay they are history.")
-    return Answer(
-        *made(row), lines=[f"{terminal.tick} {clean(name)} {word} {clean(row['path'])}"], notes=notes, next=following
-    )
+    notes = [_HISTORY] if is_android and not may_pay else []
+    return Answer(*made(row), lines=[line], notes=notes, next=following)
 
 
 @command("phones remove", view=_ADDED_VIEW)
@@ -377,8 +413,8 @@ def rotate_key(
     secret_file: str | None = SECRET_FILE,
     qr: bool = flag("Also show the key as a QR code for the phone."),
 ) -> Answer:
-    """The key is shown only now, with what to enter in the app. A new key replaces the one of before at once: posts with
-    the old one are refused, and the app repeats them for two days, so enter the new key soon. With --secret-file the
+    """The key is shown only now, with what to enter in the app; on a terminal momo then shows its first post. A new key
+    replaces the one of before at once: posts with the old one are refused, so enter the new one soon. With --secret-file the
     key goes into that file (which must not exist yet; mode 0600) and is null in the output.
 
     Examples:
@@ -391,18 +427,18 @@ def rotate_key(
         keep(str(row["key"]))
     document = reply.parts[0]
     if secret_file is not None:
-        row["key"] = None
+        row |= {"key": None, "url": str(row["url"]).replace(str(row["key"]), "KEY")}
         document = document_of(row)
-    notes = []
-    if not str(row["url"]).startswith("https:"):
-        notes.append("The app posts over HTTPS only: momo daemon certificate create")
-    phone = clean(row["phone_url"]) or "http://PHONE:8080"
-    user = clean(row["user"])
-    lines = []
-    for event in ("sms:received", "system:ping"):  # the app has no screen for its webhook addresses
-        body = dumps({"url": row["url"], "event": event})
-        kind = "Content-Type: application/json"
-        lines.append(shlex.join(["curl", "-u", user, "-H", kind, "-d", body, f"{phone}/webhooks"]))
+    preset, lines, notes = clean(row["preset"]), list[str](), list[str]()
+    if preset == "capcom6":  # the app has no screen for its webhook addresses
+        if not str(row["url"]).startswith("https:"):
+            notes.append("The app posts over HTTPS only: momo daemon certificate create")
+        for event in ("sms:received", "system:ping"):
+            body, kind = dumps({"url": row["url"], "event": event}), "Content-Type: application/json"
+            page = f"{clean(row['phone_url']) or 'http://PHONE:8080'}/webhooks"
+            lines.append(shlex.join(["curl", "-u", clean(row["user"]), "-H", kind, "-d", body, page]))
+    elif preset == "smsforwarder":
+        lines.append(_TEMPLATE)
     if qr and row["key"] is not None:  # the phone's camera copies it
         lines += ["", *drawn(str(row["key"]), terminal)]
     key = f"in {secret_file}" if row["key"] is None else terminal.style(clean(row["key"]), "bold")
@@ -413,16 +449,33 @@ def rotate_key(
             f"{terminal.tick} The signing key of {clean(row['name'])} is made. It is shown only now.",
             f"  key  {key}",
             f"  url  {clean(row['url'])}",
-            "In the app SMS Gateway for Android (docs/shop/sources.md has pictures):",
-            "  1. Settings, Webhooks: Signing key = the key; Require internet connection = off",
-            f"  2. Settings, Ping: {round(row['ping_s'])} seconds",
-            "  3. Home: Local server = on; press Offline until it says Online",
-            "  4. On this computer, with the address, user and password that Home shows:",
+            *STEPS[preset].format(ping=round(row["ping_s"])).splitlines(),
         ],
         verbatim=lines,
         notes=notes,
-        next=["momo phones sources"],
+        next=["momo phones sources", *([f"momo phones password {name}"] if row["phone_url"] else [])],
+        ended=partial(_show_posts, client, terminal, name) if terminal.human and terminal.can_ask() else None,
     )
+
+
+def _show_posts(client: Client, terminal: Terminal, name: str) -> int:
+    """Show each post of a source as it arrives, until one is stored or the person ends it."""
+    terminal.note("momo shows each post as it arrives: send an SMS to the phone. Ctrl-C ends.")
+
+    def last() -> Any:
+        return next((row["last_post"] for row in client.get(Path.LOCAL_SOURCES).data if row["name"] == name), None)
+
+    seen = last()
+    with contextlib.suppress(KeyboardInterrupt):
+        while True:
+            client.pause(_POLL_S)
+            if (post := last()) not in (None, seen):
+                mark = _WRONG if post["result"] == "refused" else _OK
+                terminal.note(f"{styled(mark, terminal)} {clean(post['result'])}: {clean(post['detail'])}")
+                if post["result"] == "stored":
+                    break
+                seen = post
+    return exit_codes.OK
 
 
 def _state(row: Row) -> Cell:

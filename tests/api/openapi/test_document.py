@@ -268,7 +268,7 @@ async def test_every_post_that_creates_or_queues_takes_an_idempotency_key(api: F
     assert without == {
         "/v1/auth/login",
         "/v1/payment-methods/{id}/wallet",
-        "/v1/sources/android/{name}",
+        "/v1/sources/{name}",
         "/v1/auth/logout",
         "/v1/auth/password",
         "/v1/open-collections/endpoints/{id}/secret",

@@ -78,7 +78,7 @@ def sources(shop: Shop) -> list[Any]:
 def test_flags_add_an_android_phone_once(momo: Momo, shop: Shop) -> None:
     words = ("setup", "--no-input", "--service", "none", "--android", "mtn", "--android", "none", "--android-may-pay",
              "--json")  # fmt: skip
-    wanted = {"name": "phone1", "kind": "android", "networks": ["mtn", "none"], "may_pay": True}
+    wanted = {"name": "phone1", "kind": "post", "networks": ["mtn", "none"], "may_pay": True}
     ran = momo(*words)
     assert sources(shop) == [wanted]
     # The daemon that runs has not read it.
@@ -102,7 +102,7 @@ def test_an_android_phone_is_offered_when_no_modem_is_found(
     assert ran.err.count("Is it? hilink, android") == 2
     assert ran.err.count("The networks of its SIMs") == 2
     assert "Whoever holds the phone can invent messages" in ran.err
-    assert sources(shop) == [{"name": "phone1", "kind": "android", "networks": ["mtn", "none"], "may_pay": True}]
+    assert sources(shop) == [{"name": "phone1", "kind": "post", "networks": ["mtn", "none"], "may_pay": True}]
     assert restarts == ["stop", "start"]
     following = ["momo daemon certificate create", "momo phones rotate-key phone1 --qr", "momo phones sources"]
     places = [ran.err.index(f"      {line}\n") for line in following]
@@ -116,7 +116,7 @@ def test_a_phone_is_history_unless_the_owner_agrees(
 ) -> None:
     typed.write(TO_THE_PHONE + b"android\nmtn\n\n" + REST)
     momo("setup", *FLAGS)
-    assert sources(shop) == [{"name": "phone1", "kind": "android", "networks": ["mtn"]}]
+    assert sources(shop) == [{"name": "phone1", "kind": "post", "networks": ["mtn"]}]
 
 
 def test_a_hilink_stick_is_offered_and_read_at_once(

@@ -13,7 +13,7 @@ import pytest
 from daemon import wire
 from daemon.core import ids
 from daemon.runtime import own_certificate
-from tests.fakes.android_app import PASSWORD, USER, AndroidApp, Sms
+from tests.fakes.forwarder_app import PASSWORD, USER, ForwarderApp, Sms
 from tests.fakes.invariants import check_invariants
 from tests.fakes.real_shop import RealShop, pause, utc_now, wait_until
 from tests.fakes.receipts import mtn_receipts
@@ -29,7 +29,7 @@ MISSED = 0.1
 class Till:
     """A shop with HTTPS, and the phone that posts to it."""
 
-    def __init__(self, shop: RealShop, app: AndroidApp, address: str) -> None:
+    def __init__(self, shop: RealShop, app: ForwarderApp, address: str) -> None:
         self.shop = shop
         self.app = app
         self.address = address
@@ -44,7 +44,7 @@ LIMITS = {"trust": {"phone_limit": 1_000_000, "unconfirmed_limit": 1_000_000}}
 
 @contextlib.contextmanager
 def till_of(folder: Path, drawn: int) -> Iterator[Till]:
-    with AndroidApp("", "", seed=drawn) as app, RealShop(folder / "shop", settings=LIMITS) as shop:
+    with ForwarderApp("", "", seed=drawn) as app, RealShop(folder / "shop", settings=LIMITS) as shop:
         made = shop.momo("daemon", "certificate", "create", "--json")
         assert made.returncode == 0, made.stderr
         file = json.loads(made.stdout)["data"]["path"]
@@ -64,7 +64,7 @@ def till_of(folder: Path, drawn: int) -> Iterator[Till]:
         assert made.returncode == 0, made.stdout + made.stderr
         data = json.loads(made.stdout)["data"]
         shop.ask("POST", wire.Path.LOCAL_SOURCE_PASSWORD, {"name": NAME, "password": PASSWORD})
-        app.key, app.url = (data["key"], f"https://{address}{wire.Path.ANDROID_POST.format(name=NAME)}")
+        app.key, app.url = (data["key"], f"https://{address}{wire.Path.SOURCE_POST.format(name=NAME)}")
         ca = own_certificate.ca_certificate(str(shop.home)).decode()
         app.trust = ssl.create_default_context(cadata=ca)
         shop.assign("0244124567")

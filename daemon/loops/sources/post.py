@@ -1,34 +1,35 @@
-"""An Android phone as a source: the app on it posts each SMS, and a ping every few minutes.
+"""An Android phone as a source: an app on it posts each SMS (`daemon/core/messages/post.py`), some also a ping every few minutes.
 
-A post is answered 2xx only after its messages are durable; the app repeats every other one for two days. After a gap in
-which nothing was heard, or something was not stored, the app is asked to post the SMS of the gap again, if its address and
-password are known. Repeated messages change nothing: the same message always gives the same parts.
+A post is answered 2xx only after its messages are durable; apps repeat every other one. After a gap in which nothing was
+heard, or something was not stored, the app is asked to post the SMS of the gap again, if its address and password are
+known. Repeated messages change nothing: the same message always gives the same parts.
 """
 
 import asyncio
 import contextlib
-import hmac
 from collections.abc import Sequence
 from datetime import tzinfo
 from typing import Any, Final
 from zoneinfo import ZoneInfo
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from daemon.core.access.callers import Rates
 from daemon.core.errors import Unavailable
-from daemon.core.inputs import PhoneIdentity, Source
+from daemon.core.inputs import PhoneIdentity, ReadPart, Source
+from daemon.core.json_values import timestamp
 from daemon.core.limits import DAY_US, MINUTE_US, SECOND_US
 from daemon.core.lines.modem_health import ModemHealth
-from daemon.core.messages.android import (
+from daemon.core.messages.post import (
+    WHY,
     AppMessage,
     AppPost,
+    Arrived,
     PostFault,
     PostKind,
     PostVerdict,
     fault_of,
-    is_batch,
-    mac_of,
     read_post,
 )
 from daemon.env import Env
@@ -41,6 +42,7 @@ from daemon.runtime.secrets import SecretsLocked
 from daemon.steps.store_parts import text_parts
 from daemon.store import shop
 from daemon.store.lines import sources
+from daemon.wire import TrustLevel
 
 LOOK_S: Final = 10.0
 LOOK_S_MAX: Final = 120.0
@@ -56,7 +58,7 @@ MARGIN_US: Final = 10 * MINUTE_US
 """Before a gap: an SMS that came just before the last ping may not have been posted."""
 GAP_US_MAX: Final = 31 * DAY_US
 RETRY_US: Final = MINUTE_US
-SETUP: Final = "momo phones sources; docs/shop/sources.md shows each setting of the app"
+SETUP: Final = "momo phones sources; docs/shop/sources.md shows what to set in the app"
 REFUSED_US: Final = DAY_US
 """How long refused posts are a warning."""
 
@@ -66,13 +68,14 @@ class _Refused(Struct):
     at_us: int | None = None
 
 
-class AndroidSource:
+class PostSource:
     """One configured phone; each of its SIMs is a line of its own."""
 
     def __init__(self, env: Env, log: Log, settings: SourceSettings) -> None:
         self._env = env
         self._log = log
         self._settings = settings
+        self._app = settings.app
         self.worker = f"source {settings.name}"
         self._slots = {
             slot: Handover(env, log, settings, self._port(slot))
@@ -89,6 +92,13 @@ class AndroidSource:
         self._new = _Refused()
         self._last_refused_us: int | None = None
         self._unreadable_us: int | None = None
+        self._away = False
+        """The app's server said that it does not hear the phone."""
+        self._why = ""
+        """Why the last refused post was refused."""
+        self._lacked = ""
+        """What a post of the last 24 hours lacked."""
+        self.last: dict[str, str] | None = None
         self._news: list[tuple[str, dict[str, Any]]] = []
         """What is to be noticed, until it is stored."""
         self._locked = ""
@@ -162,8 +172,8 @@ class AndroidSource:
             for each in self._slots.values():
                 await each.gone()
 
-    async def mac(self) -> hmac.HMAC | None:
-        """Return what takes the octets of a post, to check its signature; None without a key.
+    async def key(self) -> bytes | None:
+        """Return the key of its posts; None without one.
 
         Raises:
             Unavailable: The key cannot be read now.
@@ -181,61 +191,67 @@ class AndroidSource:
                 self._show()
                 raise
             self._locked = ""
-        return mac_of(self._key[1])
+        return self._key[1]
 
-    def check(self, mac: hmac.HMAC, timestamp: str | None, signature: str | None) -> PostFault | None:
+    def check(self, key: bytes, post: Arrived) -> PostFault | None:
         """Return why a post is refused, None if the app signed it."""
         times = self._env.times()
         now = None if times.doubt is not None else self._env.clock.now_us()
-        fault = fault_of(mac, timestamp, signature, now)
+        fault = fault_of(self._app, key, post, now)
         if fault is not None:
-            self.note_refused()
+            self.note_refused(WHY[fault])
         return fault
 
-    def note_refused(self) -> None:
+    def note_refused(self, why: str) -> None:
         """Count a post that is refused."""
         self._new.count += 1
         self._new.at_us = self._last_refused_us = self._env.clock.now_us()
+        self._why = why
+        self._tell("refused", why)
 
-    async def receive(self, body: bytes, *, whole: bool) -> PostVerdict:
+    def _tell(self, result: str, detail: str) -> None:
+        self.last = {"at": timestamp(self._env.clock.now_us()), "result": result, "detail": detail}
+
+    async def receive(self, body: bytes, *, whole: bool) -> tuple[PostVerdict, str]:
         """Take a post that the app signed, or its beginning; return when its messages are durable, or will not be."""
         now = self._env.clock.now_us()
         taken = self._rates.take(self.name, now)
         if taken is not None and not taken.allowed:
-            return PostVerdict.TOO_MANY
-        post = read_post(body, self._zone, whole=whole)
+            return PostVerdict.NOT_NOW, ""  # 429 would end the repeats of some apps
+        post = read_post(self._app, body, self._zone, whole=whole)
+        if post.missing:
+            self._lacked, self._unreadable_us = post.missing, now
         if post.unreadable:
             self._note_unreadable(post.unreadable)
-        if not whole and is_batch(body):
+        if not whole and post.kind is PostKind.MESSAGES:
             self._note_gap()  # the app is asked for its SMS one by one
-        if post.kind is PostKind.MESSAGES and not self._sources:
-            self._note_gap()
-            return PostVerdict.NOT_NOW
-        verdict = await self._store(post)
+        ready = post.kind is not PostKind.MESSAGES or self._sources
+        verdict = await self._store(post) if ready else PostVerdict.NOT_NOW
+        self._tell(verdict.value, _told(post))
         if verdict is PostVerdict.NOT_NOW:
             self._note_gap()
         else:
             if self._heard_us is not None and self._is_silent():
                 self._gap_us = min(self._gap_us or now, self._heard_us)
-            self._heard_us = now
+            self._heard_us, self._away = now, post.kind is PostKind.AWAY
             if self._stored_us is None:
                 self._wake.set()
             self._show()
-        return verdict
+        return verdict, post.missing
 
     async def _store(self, post: AppPost) -> PostVerdict:
         if post.kind is not PostKind.MESSAGES:
-            return PostVerdict.HEARD if post.kind is PostKind.PING else PostVerdict.IGNORED
-        by_slot: dict[int, list[AppMessage]] = {}
+            return PostVerdict.IGNORED if post.kind is PostKind.OTHER else PostVerdict.HEARD
+        groups: dict[tuple[int, bool], list[AppMessage]] = {}
         for message in post.messages:
             slot = self._slot_of(message)
             if slot is None:
                 self._log.info("source.other_sim", source=self.name)
                 self._tell_other_sim(message.slot)
             else:
-                by_slot.setdefault(slot, []).append(message)
+                groups.setdefault((slot, not message.pdus), []).append(message)
         late = False
-        for slot, found in by_slot.items():
+        for (slot, _), found in groups.items():
             for start in range(0, len(found), BATCH_MAX):
                 batch = found[start : start + BATCH_MAX]
                 try:
@@ -244,14 +260,14 @@ class AndroidSource:
                     late |= not await self._store_singly(slot, batch)
         if late:
             return PostVerdict.NOT_NOW
-        return PostVerdict.STORED if by_slot else PostVerdict.IGNORED
+        return PostVerdict.STORED if groups else PostVerdict.IGNORED
 
     async def _store_in(self, slot: int, messages: Sequence[AppMessage]) -> bool:
-        """Store messages of one SIM in one commit; return whether they are durable."""
-        parts = [
-            part for one in messages for part in text_parts(one.sender, one.text, one.sent_at, storage="app", slot=slot)
-        ]
-        return await self._slots[slot].store(self._sources[slot], parts)
+        """Store messages of one SIM, all with PDUs or none, in one commit; return whether they are durable."""
+        source = self._sources[slot]
+        if not messages[0].pdus:  # a text is no evidence of what its PDU would say
+            source = replace(source, level=TrustLevel.REPORTED)
+        return await self._slots[slot].store(source, [part for one in messages for part in _parts_of(one, slot)])
 
     async def _store_singly(self, slot: int, messages: Sequence[AppMessage]) -> bool:
         """Store messages one by one; return whether each is durable or set aside."""
@@ -279,7 +295,7 @@ class AndroidSource:
     def _note_unreadable(self, count: int) -> None:
         """Count what the app signed, and of which momo does not know the form."""
         self._new.count += count
-        self._new.at_us = self._unreadable_us = self._env.clock.now_us()
+        self._new.at_us = self._env.clock.now_us()
         self._news.append(("source.unreadable", {"source": self.name, "count": count}))
         self._wake.set()
 
@@ -303,8 +319,9 @@ class AndroidSource:
         self._gap_us = min(self._gap_us or now, self._heard_us or now)
 
     def _is_silent(self) -> bool:
-        limit_us = round(PINGS_MISSED * self._settings.ping_s * SECOND_US)
-        return self._heard_us is None or self._env.clock.now_us() - self._heard_us > limit_us
+        if self._heard_us is None or self._away or not self._app.pings:
+            return self._heard_us is None or self._away
+        return self._env.clock.now_us() - self._heard_us > round(PINGS_MISSED * self._settings.ping_s * SECOND_US)
 
     async def _look(self) -> None:
         """Store the news, and request missed messages."""
@@ -349,7 +366,7 @@ class AndroidSource:
         """Let the app post the messages of a gap again, day by day."""
         now = self._env.clock.now_us()
         if not self._can_ask:
-            self._gap_us = None  # the app itself repeats for two days
+            self._gap_us = None  # the app itself repeats
             return
         if now < self._again_us:
             return
@@ -383,19 +400,40 @@ class AndroidSource:
             state, detail = "app_locked", f"its posts cannot be checked: {self._locked}"
             fix = f"momo doctor keyring; without a copy of the key: momo phones rotate-key {self.name}"
         elif self._is_silent():
-            state, fix = "app_silent", f"open the app and see that its server is Online; {SETUP}"
+            state, fix = "app_silent", f"open the app and see that it runs and reaches this computer; {SETUP}"
             detail = "the app was never heard"
-            if self._heard_us is not None:
+            if self._away:
+                detail = "the app's server says that it does not hear the phone"
+            elif self._heard_us is not None:
                 detail = f"the app was not heard for {(now - self._heard_us) // MINUTE_US} min"
         elif self._last_refused_us is not None and now - self._last_refused_us < REFUSED_US:
             state, fix = "app_refused", f"see whether the signing key in the app is right; {SETUP}"
-            detail = "posts with a wrong signature or time were refused in the last 24 hours"
+            detail = f"posts were refused in the last 24 hours. {self._why}".strip()
         elif self._unreadable_us is not None and now - self._unreadable_us < REFUSED_US:
-            state, fix = ("app_refused", "momo messages list --state unparsed; update the app or momo")
-            detail = "SMS of a form that momo does not know came from the app in the last 24 hours"
+            state, fix = (
+                "app_refused",
+                "momo messages list --state unparsed; update momo, or name its place in `members`",
+            )
+            detail = f"posts of the last 24 hours lacked {self._lacked}, which preset {self._settings.preset} needs"
         for each in self._slots.values():
             if each.state.state in NOT_STORING:
                 continue
             each.say(state, detail, fix)
             if self._heard_us is not None:
                 each.state.health = ModemHealth(each.condition.port, state, health_at=self._heard_us, receives=True)
+
+
+def _parts_of(message: AppMessage, slot: int) -> list[ReadPart]:
+    if message.pdus:
+        return [ReadPart("app", slot, len(one) // 2 - 1 - int(one[:2], 16), one.upper()) for one in message.pdus]
+    return text_parts(message.sender, message.text, message.sent_at, storage="app", slot=slot)
+
+
+def _told(post: AppPost) -> str:
+    """Return what a post was, to show, without the number of a person."""
+    if post.missing:
+        return f"{post.missing} is missing"
+    if not post.messages:
+        return "a sign of life" if post.kind is PostKind.PING else "nothing about an SMS"
+    sender = post.messages[0].sender
+    return f"an SMS of {sender}" if any(map(str.isalpha, sender)) else "an SMS"

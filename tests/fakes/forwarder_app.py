@@ -1,25 +1,32 @@
-"""A phone with the app "SMS Gateway for Android": it posts each SMS, repeats, delays, reorders, and goes away.
+"""A phone with an app that forwards SMS, of any preset: it posts each SMS, repeats, delays, reorders, and goes away.
 
-The queue of posts survives a kill of the app, as in the real one. An SMS that came while the phone was off, or was given up
-after failed posts, is only in the inbox, until a caller requests it again (`POST /inbox/refresh`).
+The queue of posts survives a kill of the app, and a post is repeated until its answer is 200; real ones give up after a time.
+Of `capcom6`, an SMS that came while the phone was off, or was given up after failed posts, is only in the inbox, until a
+caller requests it again (`POST /inbox/refresh`). The signatures are made here anew, as each app documents them.
 """
 
 import base64
 import contextlib
+import hashlib
+import hmac
 import http.client
 import json
 import random
 import ssl
 import threading
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, timezone
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any, Self
-from urllib.parse import urlsplit
+from typing import Any, Final, Self
+from urllib.parse import quote_plus, urlencode, urlsplit
 
-from daemon.core.messages.android import sign
+import jwt
+
+from daemon.modem.codec.pdu_encode import encode_deliver
 from tests.fakes.real_shop import pause, utc_now
+from tests.fakes.receipts import MTN_SMSC
 
 ZONE = timezone(timedelta(hours=7))
 """Not the shop's zone: the app writes the phone's local time."""
@@ -75,24 +82,91 @@ def event(name: str, payload: dict[str, Any]) -> bytes:
     return json.dumps(body, separators=(",", ":")).encode()
 
 
+def sign(key: bytes, octets: bytes) -> bytes:
+    """Return an HMAC-SHA256."""
+    return hmac.new(key, octets, hashlib.sha256).digest()
+
+
 def headers(key: str, body: bytes, at_s: float) -> dict[str, str]:
-    """Return the headers of a post."""
+    """Return the headers of a post of `capcom6`."""
     stamp = str(int(at_s))
     return {
         "Content-Type": "application/json",
         "X-Timestamp": stamp,
-        "X-Signature": sign(key.encode(), body, stamp),
+        "X-Signature": sign(key.encode(), body + stamp.encode()).hex(),
         "User-Agent": "me.capcom.smsgateway/1.60.0",
     }
 
 
-class AndroidApp:
+CUSTOM: Final = ("sender=from", "text=sms.body", "time=at", "slot=sim")
+PDU: Final = ("pdu=pdus",)
+"""The `members` of a custom app, and of one that posts PDUs."""
+
+
+def body_of(preset: str, sms: Sms, members: Sequence[str] = ()) -> bytes:
+    """Return the body of the post of one SMS, not signed."""
+    at = sms.sent_at.astimezone(UTC)
+    utc = at.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    slot = (sms.slot or 1) - 1
+    if preset == "capcom6":
+        return received(sms)
+    if preset == "smsforwarder":
+        form = {"from": sms.sender, "text": sms.text, "sim": f"SIM{slot + 1}_MTN", "time": local(sms.sent_at)}
+        return urlencode(form).encode()
+    body: dict[str, Any] = {"from": sms.sender, "sms": {"body": sms.text}, "at": int(at.timestamp()), "sim": slot}
+    if members == PDU:
+        body = {
+            "pdus": encode_deliver(
+                sms.sender, sms.text, at, smsc=MTN_SMSC, reference=int(at.timestamp()) % 60_000, width=16
+            )
+        }
+    if preset == "textbee":
+        body = {"smsId": "68e2", "message": sms.text, "deviceId": "68d1", "webhookSubscriptionId": "68c0",
+                "webhookEvent": "MESSAGE_RECEIVED", "idempotencyKey": "b1", "sender": sms.sender, "receivedAt": utc}  # fmt: skip
+    if preset == "httpsms":
+        data = {"contact": sms.sender, "content": sms.text, "encrypted": False, "message_id": "0b01", "owner": "+233244567890",
+                "sim": f"SIM{slot + 1}", "timestamp": utc, "user_id": "Xt", "attachments": None}  # fmt: skip
+        body = {"data": data, "datacontenttype": "application/json", "id": "f4ae", "source": "/v1/messages/receive",
+                "specversion": "1.0", "time": utc, "type": "message.phone.received"}  # fmt: skip
+    return json.dumps(body, separators=(",", ":"), ensure_ascii=False).encode()
+
+
+def signed(preset: str, key: str, body: bytes, at_s: float) -> tuple[bytes, dict[str, str]]:
+    """Return the body and the headers as the app sends them at a time."""
+    if preset == "capcom6":
+        return body, headers(key, body, at_s)
+    kind = {"Content-Type": "application/json"}
+    if preset == "smsforwarder":
+        stamp = str(int(at_s * 1_000))
+        code = base64.b64encode(sign(key.encode(), f"{stamp}\n{key}".encode())).decode()
+        # Encoded for an address, and then again in the form.
+        return body + b"&" + urlencode({"timestamp": stamp, "sign": quote_plus(code)}).encode(), {}
+    if preset == "textbee":
+        return body, {**kind, "X-Signature": sign(key.encode(), body).hex()}
+    if preset == "httpsms":
+        at = int(at_s)
+        claims = {
+            "aud": ["https://shop"],
+            "exp": at + 600,
+            "iat": at,
+            "iss": "api.httpsms.com",
+            "nbf": at - 600,
+            "sub": "Xt",
+        }
+        token = jwt.encode(claims, key, algorithm="HS256")
+        return body, {**kind, "X-Event-Type": "message.phone.received", "Authorization": f"Bearer {token}"}
+    return body, {**kind, "Authorization": f"Bearer {key}"}
+
+
+class ForwarderApp:
     """A phone. A context manager: leaving the block ends it."""
 
-    def __init__(self, url: str, key: str, *, seed: int, trust: ssl.SSLContext | None = None) -> None:
+    def __init__(self, url: str, key: str, *, seed: int, preset: str = "capcom6", members: Sequence[str] = ()) -> None:
         self.url = url
         self.key = key
-        self.trust = trust
+        self.preset = preset
+        self.members = members
+        self.trust: ssl.SSLContext | None = None
         self.statuses = Counter[int]()
         self.forged_statuses = Counter[int]()
         self.orders: list[tuple[str, str]] = []
@@ -154,10 +228,12 @@ class AndroidApp:
         with self._lock:
             self._inbox.append(sms)
             if post:
-                self._queue.append(received(sms))
+                self._queue.append(body_of(self.preset, sms, self.members))
 
     def ping(self) -> int:
-        """Post a ping now; return the status, 0 if the daemon does not answer."""
+        """Post a ping now, if the app has any; return the status, 0 if the daemon does not answer."""
+        if self.preset != "capcom6":
+            return 200
         return self._post(event("system:ping", {"health": {}}), self.key)
 
     def _work(self) -> None:
@@ -185,7 +261,7 @@ class AndroidApp:
         if parts.scheme == "https":
             connection = http.client.HTTPSConnection(host, port, timeout=30, context=self.trust)
         try:
-            connection.request("POST", parts.path, body, headers(key, body, utc_now().timestamp()))
+            connection.request("POST", parts.path, *signed(self.preset, key, body, utc_now().timestamp()))
             answer = connection.getresponse()
             answer.read()
         except (OSError, http.client.HTTPException):

@@ -16,13 +16,14 @@ from msgspec.structs import replace
 
 from daemon.core.inputs import ReadPart, Source
 from daemon.core.lines.modem_health import find_problems
-from daemon.core.messages.android import read_post
+from daemon.core.messages.post import PRESETS, read_post
+from daemon.core.messages.trust import SmscSource
 from daemon.env import Env
 from daemon.flows.lines import sources
 from daemon.flows.lines.sources import store_source_password
 from daemon.flows.messages.settle_lines import assemble_parts
 from daemon.loops.sources import handover
-from daemon.loops.sources.android import AndroidSource
+from daemon.loops.sources.post import PostSource
 from daemon.runtime.config import Config, SourceSettings
 from daemon.runtime.log import Log
 from daemon.runtime.message_journal import MessageJournal
@@ -30,20 +31,33 @@ from daemon.runtime.secrets import SecretsLocked, Vault
 from daemon.steps.intake import Ingested
 from daemon.steps.store_parts import text_parts
 from daemon.store.lines import sources as states
-from tests.fakes.android_app import PASSWORD, USER, AndroidApp, Sms, event, headers, received
+from daemon.store.messages.balances import learn_smsc
 from tests.fakes.api import FakeApi, running
-from tests.fakes.receipts import STARTED, Receipt, mtn_receipts
+from tests.fakes.forwarder_app import (
+    CUSTOM,
+    PASSWORD,
+    PDU,
+    USER,
+    ForwarderApp,
+    Sms,
+    body_of,
+    event,
+    headers,
+    received,
+    signed,
+)
+from tests.fakes.receipts import MTN_SMSC, STARTED, Receipt, mtn_receipts
 from tests.fakes.shop import OWNER
 from tests.fakes.waiting import until
 
-PATH = "/v1/sources/android/phone1"
-SETTINGS = SourceSettings(name="phone1", kind="android", networks=("mtn", "none", "telecel"), may_pay=True)
+PATH = "/v1/sources/phone1"
+SETTINGS = SourceSettings(name="phone1", kind="post", networks=("mtn", "none", "telecel"), may_pay=True)
 
 
 class Phone:
     """An app that posts to the API, with its source running."""
 
-    def __init__(self, api: FakeApi, source: AndroidSource, key: str) -> None:
+    def __init__(self, api: FakeApi, source: PostSource, key: str) -> None:
         self.api = api
         self.source = source
         self.key = key
@@ -71,7 +85,7 @@ async def phone_of(folder: Path, settings: SourceSettings = SETTINGS) -> AsyncIt
     async with running(folder, replace(Config(), sources=(settings,))) as api:
         env = api.shop.env
         key = await sources.new_key(env, OWNER, "phone1")
-        source = AndroidSource(env, Log(io.StringIO()), settings)
+        source = PostSource(env, Log(io.StringIO()), settings)
         api.posted["phone1"] = source
         task = asyncio.create_task(source.run())
         await until(lambda: bool(source._sources))
@@ -101,8 +115,85 @@ async def stored(api: FakeApi) -> list[tuple[Any, ...]]:
 
 async def test_signed_message_is_stored_before_it_is_answered(phone: Phone, receipts: Iterator[Receipt]) -> None:
     answer = await phone.message(next(receipts))
-    assert (answer.status_code, answer.json()["data"]) == (200, {"result": "stored"})
+    assert (answer.status_code, answer.json()["data"]["result"]) == (200, "stored")
     assert await stored(phone.api) == [("phone1", "reported", 1)]
+
+
+APPS = [*PRESETS, "pdu"]
+
+
+def settings_of(preset: str) -> SourceSettings:
+    """Return the settings of an app; `pdu` is a custom one that posts PDUs."""
+    members = {"custom": CUSTOM, "pdu": PDU}.get(preset, ())
+    return replace(SETTINGS, preset="custom" if preset == "pdu" else preset, members=members, networks=("mtn",))
+
+
+@pytest.mark.parametrize("preset", APPS)
+async def test_post_of_every_app_pays_once_and_forged_ones_are_refused(tmp_path: Path, preset: str) -> None:
+    settings = settings_of(preset)
+    async with phone_of(tmp_path, settings) as phone:
+        await begin_chain(phone, 50_000)
+        sim = phone.source._sources[0].sim_key
+        await phone.api.shop.env.store.write(lambda tx: learn_smsc(tx, sim, MTN_SMSC, SmscSource.SIM, None, 0))
+        made = next(mtn_receipts(1))
+        body = body_of(settings.preset, Sms(made.sender, made.text, made.sent_at), settings.members)
+        phone.api.shop.clock.advance(made.sent_at.timestamp() - phone.api.shop.clock.now_us() / 1_000_000)
+        for key in ("guess" * 8, phone.key, phone.key):
+            sent, given = signed(settings.preset, key, body, phone.api.shop.clock.now_us() / 1_000_000)
+            answer = await phone.client.post(PATH, content=sent, headers=given)
+            assert answer.status_code == (200 if key == phone.key else 401)
+        assert (answer.json()["data"], len(await phone.api.shop.payments())) == ({"result": "stored", "missing": ""}, 1)
+        level, made_up = ("full", 0) if preset == "pdu" else ("reported", 1)
+        assert (await stored(phone.api))[1:] == [("phone1", level, made_up)]  # the first one began the chain
+        assert phone.source.last is not None
+        assert phone.source.last["result"] == "stored"
+        row = await phone.row()
+        assert (row is not None and row.refused) == 1
+
+
+async def test_member_that_an_app_left_out_is_told_in_the_answer_and_in_the_state(tmp_path: Path) -> None:
+    settings = settings_of("textbee")
+    async with phone_of(tmp_path, settings) as phone:
+        body = json.dumps({"webhookEvent": "MESSAGE_RECEIVED", "sender": "MobileMoney", "text": "moved"}).encode()
+        sent, given = signed("textbee", phone.key, body, 0)
+        answer = await phone.client.post(PATH, content=sent, headers=given)
+        assert answer.json()["data"] == {"result": "stored", "missing": "message or data.message"}
+        state = phone.source.conditions()[0]
+        assert state.state == "app_refused"
+        assert "lacked message or data.message, which preset textbee needs" in str(state.detail)
+        assert await phone.api.shop.values("SELECT body FROM messages") == [body.decode()]
+
+
+async def test_app_whose_server_does_not_hear_the_phone_is_told_and_heard_again(tmp_path: Path) -> None:
+    async with phone_of(tmp_path, settings_of("httpsms")) as phone:
+        for kind, wanted in (("offline", "app_silent"), ("online", "ready")):
+            body = json.dumps({"type": f"phone.heartbeat.{kind}", "data": {}}).encode()
+            sent, given = signed("httpsms", phone.key, body, phone.api.shop.clock.now_us() / 1_000_000)
+            assert (await phone.client.post(PATH, content=sent, headers=given)).json()["data"]["result"] == "heard"
+            assert phone.source.conditions()[0].state == wanted
+        phone.api.shop.clock.advance(86_400)  # it has no pings
+        phone.source._show()
+        assert phone.source.conditions()[0].state == "ready"
+
+
+async def test_key_in_the_address_is_enough_for_a_custom_app_that_has_it_there(tmp_path: Path) -> None:
+    async with phone_of(tmp_path, replace(settings_of("custom"), signed="path")) as phone:
+        body = body_of("custom", Sms("+233200000001", "hello", STARTED))
+        for path, status in ((PATH, 401), (f"{PATH}.guess", 401), (f"{PATH}.{phone.key}", 200)):
+            assert (await phone.client.post(path, content=body)).status_code == status
+        [row] = (await phone.api.local.get("/local/v1/sources")).json()["data"]
+        assert row["url"].endswith(f"{PATH}.KEY")
+
+
+async def test_app_that_posts_pdus_and_then_a_text_is_trusted_with_the_pdu_only(tmp_path: Path) -> None:
+    settings = replace(settings_of("pdu"), members=(*PDU, *CUSTOM))
+    async with phone_of(tmp_path, settings) as phone:
+        for members in (PDU, CUSTOM):
+            body = body_of("custom", Sms("+233200000001", f"hello {members}", STARTED), members)
+            sent, given = signed("custom", phone.key, body, 0)
+            assert (await phone.client.post(PATH, content=sent, headers=given)).status_code == 200
+        assert [level for _, level, _ in await stored(phone.api)] == ["full", "reported"]
+        assert "lacked pdus" in str(phone.source.conditions()[0].detail)
 
 
 async def test_repeated_message_is_one_message(phone: Phone, receipts: Iterator[Receipt]) -> None:
@@ -139,7 +230,7 @@ async def test_receipts_pay_only_after_the_owner_opted_in(tmp_path: Path) -> Non
         assert kept.historical
         assert await phone.api.shop.values("SELECT COUNT(*) FROM reviews") == [0]
         health = phone.source.conditions()[0]
-        assert (health.source, health.kind, health.level) == ("phone1", "android", "reported")
+        assert (health.source, health.kind, health.level) == ("phone1", "post", "reported")
 
 
 @pytest.mark.parametrize(
@@ -182,7 +273,7 @@ async def test_unknown_name_is_answered_like_a_wrong_key(phone: Phone) -> None:
     body = event("system:ping", {})
     sent = headers(phone.key, body, phone.api.shop.clock.now_us() / 1_000_000)
     wrong = await phone.client.post(PATH, content=body, headers={**sent, "X-Signature": "00"})
-    unknown = await phone.client.post("/v1/sources/android/other", content=body, headers=sent)
+    unknown = await phone.client.post("/v1/sources/other", content=body, headers=sent)
     assert unknown.status_code == wrong.status_code == 401
     assert unknown.json()["error"] | {"request_id": 0} == wrong.json()["error"] | {"request_id": 0}
 
@@ -217,7 +308,7 @@ async def test_new_key_replaces_the_old_one_at_once(phone: Phone) -> None:
     new = await sources.new_key(phone.api.shop.env, OWNER, "phone1")
     ping = event("system:ping", {})
     assert (await phone.post(ping)).status_code == 401
-    assert (await phone.post(ping, new)).json()["data"] == {"result": "heard"}
+    assert (await phone.post(ping, new)).json()["data"]["result"] == "heard"
 
 
 @pytest.mark.parametrize(
@@ -228,7 +319,7 @@ async def test_new_key_replaces_the_old_one_at_once(phone: Phone) -> None:
 async def test_signed_post_that_cannot_be_read_is_kept_counted_and_told_once(phone: Phone, body: bytes) -> None:
     for _ in range(2):
         answer = await phone.post(body)
-        assert (answer.status_code, answer.json().get("data")) == (200, {"result": "stored"})
+        assert (answer.status_code, answer.json()["data"]["result"]) == (200, "stored")
     phone.api.shop.clock.advance(7)  # many parts are put together a little later
     await assemble_parts(phone.api.shop.env, pytest.fail)
     kept = await phone.api.shop.values("SELECT body FROM messages WHERE body IS NOT NULL")
@@ -242,14 +333,14 @@ async def test_signed_post_that_cannot_be_read_is_kept_counted_and_told_once(pho
 
 async def test_large_post_about_something_else_ends_its_retries_and_is_not_kept(phone: Phone) -> None:
     answer = await phone.post(event("mms:downloaded", {"data": "A" * 3_000_000}))
-    assert (answer.status_code, answer.json()["data"]) == (200, {"result": "ignored"})
+    assert (answer.status_code, answer.json()["data"]["result"]) == (200, "ignored")
     row = await phone.row()
     assert (row is not None and row.refused) == 0
     assert await stored(phone.api) == []
 
 
 async def test_sms_of_a_batch_that_is_too_large_are_asked_for_one_by_one(tmp_path: Path) -> None:
-    with AndroidApp("http://127.0.0.1:1", "k", seed=1) as app:
+    with ForwarderApp("http://127.0.0.1:1", "k", seed=1) as app:
         settings = replace(SETTINGS, phone_url=app.inbox_url, user=USER)
         async with phone_of(tmp_path, settings) as phone:
             await store_source_password(phone.api.shop.env, OWNER, "phone1", PASSWORD)
@@ -286,7 +377,7 @@ async def test_batch_of_a_hundred_long_messages_is_stored(phone: Phone) -> None:
     assert 100_000 < len(body) < 262_144
     phone.api.shop.clock.advance(max(0.0, made[-1].sent_at.timestamp() - started))
     answer = await phone.post(body)
-    assert (answer.status_code, answer.json().get("data")) == (200, {"result": "stored"})
+    assert (answer.status_code, answer.json()["data"]["result"]) == (200, "stored")
     assert await phone.api.shop.values("SELECT COUNT(*) FROM messages") == [100]
 
 
@@ -294,7 +385,7 @@ async def test_batch_of_a_hundred_long_messages_is_stored(phone: Phone) -> None:
 async def test_message_with_an_odd_time_is_stored_without_it(phone: Phone, year: int) -> None:
     made = next(mtn_receipts(1))
     answer = await phone.message(made, receivedAt=f"{year:04d}-01-01T00:00:00.000+00:00")
-    assert answer.json()["data"] == {"result": "stored"}
+    assert answer.json()["data"]["result"] == "stored"
     assert await phone.api.shop.values("SELECT sent_at FROM messages") == [None]
 
 
@@ -309,7 +400,7 @@ async def test_one_odd_message_of_a_batch_leaves_the_others_stored_and_is_told(
     batch = [payload(next(receipts)), odd, payload(next(receipts))]
     for _ in range(2):
         answer = await phone.post(event("sms:batch:received", {"messages": batch}))
-        assert answer.json()["data"] == {"result": "stored"}
+        assert answer.json()["data"]["result"] == "stored"
     assert len(await stored(phone.api)) == 3
     [kept] = await phone.api.shop.values("SELECT body FROM messages WHERE sender = '?post'")
     assert json.loads(kept) == odd
@@ -339,7 +430,7 @@ async def test_message_of_a_batch_that_cannot_be_stored_by_a_bug_is_set_aside_an
         return await real(env, log, source, parts)
 
     body = await batch_of(receipts, phone, 3)
-    odd = read_post(body, UTC).messages[1]
+    odd = read_post(SETTINGS.app, body, UTC).messages[1]
     made = text_parts(odd.sender, odd.text, odd.sent_at, storage="app", slot=0)
     bad = {part.pdu for part in made}
     monkeypatch.setattr(handover, "store_parts", fail)
@@ -392,7 +483,7 @@ async def test_sim_that_the_settings_do_not_name_is_told_once_and_its_sms_are_co
 ) -> None:
     for slot in (4, 4, 2):
         answer = await phone.message(next(receipts), simNumber=slot)
-        assert answer.json()["data"] == {"result": "ignored"}
+        assert answer.json()["data"]["result"] == "ignored"
     await phone.source._look()
     told = await phone.api.shop.values("SELECT data FROM events WHERE type = 'source.other_sim'")
     assert [json.loads(one)["slot"] for one in told] == [4]
@@ -424,7 +515,7 @@ async def test_each_sim_is_a_line_and_a_private_sim_is_not_read(phone: Phone, re
 async def test_message_that_cannot_be_stored_is_503_and_the_gap_is_remembered(
     tmp_path: Path, receipts: Iterator[Receipt]
 ) -> None:
-    with AndroidApp("http://127.0.0.1:1", "k", seed=1) as app:
+    with ForwarderApp("http://127.0.0.1:1", "k", seed=1) as app:
         settings = replace(SETTINGS, phone_url=app.inbox_url, user=USER)
         async with phone_of(tmp_path, settings) as phone:
             await store_source_password(phone.api.shop.env, OWNER, "phone1", PASSWORD)
@@ -458,7 +549,7 @@ async def test_silent_app_is_told_after_three_missed_pings(phone: Phone) -> None
 
 
 async def test_gap_of_a_day_is_asked_for(tmp_path: Path, receipts: Iterator[Receipt]) -> None:
-    with AndroidApp("http://127.0.0.1:1", "k", seed=1) as app:
+    with ForwarderApp("http://127.0.0.1:1", "k", seed=1) as app:
         settings = replace(SETTINGS, phone_url=app.inbox_url, user=USER)
         async with phone_of(tmp_path, settings) as phone:
             await store_source_password(phone.api.shop.env, OWNER, "phone1", PASSWORD)
@@ -482,7 +573,7 @@ async def test_gap_of_a_day_is_asked_for(tmp_path: Path, receipts: Iterator[Rece
 
 
 async def test_wrong_password_of_the_phone_is_tried_again_once_a_minute(tmp_path: Path) -> None:
-    with AndroidApp("http://127.0.0.1:1", "k", seed=1) as app:
+    with ForwarderApp("http://127.0.0.1:1", "k", seed=1) as app:
         settings = replace(SETTINGS, phone_url=app.inbox_url, user=USER)
         async with phone_of(tmp_path, settings) as phone:
             await phone.post(event("system:ping", {}))
@@ -505,7 +596,7 @@ async def test_list_tells_the_state_and_forgetting_ends_the_posts(phone: Phone) 
     phone.api.phones = phone.source.conditions()
     [row] = (await phone.api.local.get("/local/v1/sources")).json()["data"]
     assert row["url"].endswith(PATH)
-    wanted = ("phone1", "android", "app_refused", True, 1)
+    wanted = ("phone1", "post", "app_refused", True, 1)
     assert tuple(row[name] for name in ("name", "kind", "state", "may_pay", "refused")) == wanted
     made = await phone.api.local.post("/local/v1/sources/phone1/key")
     assert made.headers["cache-control"] == "no-store"
