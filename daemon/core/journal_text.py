@@ -86,6 +86,8 @@ def notice_text(kind: str, facts: Facts) -> Text:
         left=_amount(facts, "left_minor"),
         struck=_amount(facts, "struck_minor"),
         id=telco_id,
+        first_payment_id=facts.get("first_payment_id"),
+        second_payment_id=facts.get("second_payment_id"),
     )
 
 
