@@ -30,12 +30,9 @@ from momo_cli.text import at, clean
 
 
 class ErrorRow(NamedTuple):
-    """The exit code of one error code and the commands to type next.
+    """The exit code of one error code and the commands to type next, `{name}` filled from the facts (see `next_of`).
 
-    Attributes:
-        exit_code: One of `momo_cli.exit_codes`.
-        next: Commands to type next; `{name}` is filled from the facts of the failure; see `next_of`.
-        sentence: The message of a code that the programs raise themselves; empty if the daemon's message is shown.
+    `sentence` is the message of a code that the programs raise themselves; empty if the daemon's message is shown.
     """
 
     exit_code: int

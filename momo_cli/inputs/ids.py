@@ -87,15 +87,10 @@ def check_branch(client: Client, name: str | None, command: str) -> None:
 
 
 class IdKind(NamedTuple):
-    """A kind of things with ids: how they are listed, and their names.
+    """A kind of things with ids: its noun, its path, the error code of a missing one, and the command that lists them.
 
-    Attributes:
-        what: The noun of the kind.
-        code: The error code of a missing one.
-        listed: The command that lists them.
-        names: The members of a row that name it too; `host` is that of its `url`.
-        page: The most rows that one call returns; 0 if it returns all.
-        query: The query that includes all of them in the list.
+    `names` are the members of a row that name it too; `host` is that of its `url`. A call returns at most `page` rows, 0
+    for all of them; `query` includes all in the list.
     """
 
     what: str

@@ -54,12 +54,9 @@ JOBS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class UnitValues:
-    """The values for the unit files.
+    """The values for the unit files: the unit's name without `.service`, and what the service finds its shop with.
 
-    Attributes:
-        home: The folder of the database; it marks the shop to which a file belongs.
-        environment: The environment variables with which the service finds that shop.
-        name: The unit's name without `.service`.
+    The folder of the database, `home`, marks the shop to which a file belongs.
     """
 
     home: str

@@ -96,12 +96,9 @@ def inhibit(mmcli: str, uid: str, environ: Mapping[str, str], pause: Callable[[f
 
 
 class Released(NamedTuple):
-    """The result of a release.
+    """The result of a release; `uid` is ModemManager's name of the modem, None if it does not manage it.
 
-    Attributes:
-        manager: This machine has ModemManager.
-        uid: ModemManager's name of the modem; None if it does not manage it.
-        pid: The process ID of the mmcli that keeps the modem released.
+    `manager` is whether this machine has ModemManager, `pid` the mmcli that keeps the modem released.
     """
 
     manager: bool

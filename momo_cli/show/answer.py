@@ -58,12 +58,9 @@ class Head(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """How the rows of a command are written.
+    """How the rows of a command are written: as `fields` for programs, as a table of `heads` for people.
 
-    Attributes:
-        fields: The columns for programs, in order.
-        heads: The columns of the table on a terminal; empty if the answer has lines for people instead.
-        id: The dotted path that `-o id` prints.
+    There are no heads if the answer has lines instead. `id` is the dotted path that `-o id` prints.
     """
 
     fields: tuple[Field, ...]

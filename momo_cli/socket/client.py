@@ -359,9 +359,8 @@ _UNAVAILABLE: Final = 503
 class Outage:
     """Decides whether a wait goes on, and says each reason once on stderr.
 
-    Attributes:
-        resume: The command with which to go on after the wait was given up; empty if there is none.
-        answered: Whether the daemon has answered this command. Before, a daemon that does not run ends the command.
+    `resume` is the command with which to go on after the wait was given up. Before the daemon has `answered` this
+    command, a daemon that does not run ends it.
     """
 
     client: Client

@@ -31,12 +31,9 @@ _DIAL_PAUSE_S: Final = 0.05
 
 @dataclass(frozen=True, slots=True)
 class Located:
-    """One shop, as this process sees it.
+    """One shop, as this process sees it; the machine's shop runs as the user `momo`.
 
-    Attributes:
-        socket: The socket to connect to: the first candidate that exists, else the first candidate.
-        environ: The environment for child processes.
-        machine: It is the machine's shop, which runs as the user `momo`.
+    `socket` is the first candidate that exists, else the first; `environ` is for child processes.
     """
 
     places: wire.Places

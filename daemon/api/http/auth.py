@@ -62,13 +62,7 @@ class Authenticator:
         self._users = LocalUsers(own_uid, env.config.access.socket_users)
 
     async def caller(self, scope: AsgiScope) -> Caller:
-        """Return the caller of a request.
-
-        On the socket no key is needed. If one is given, its scopes and mode apply.
-
-        Raises:
-            Refusal: UNAUTHORIZED; VALIDATION_ERROR if the caller may not use the mode in `Svc-Mode`.
-        """
+        """Return the caller of a request. On the socket a key is optional; its scopes and mode apply."""
         authorization = header(scope, b"authorization")
         peer_uid: int | None = scope["state"].get("peer_uid")
         local = None if peer_uid is None else self._users.caller(peer_uid)
@@ -122,11 +116,7 @@ class KeyCallers:
         self._changes = 0
 
     async def caller(self, authorization: str, now_us: int) -> Caller:
-        """Return the caller behind an `Authorization` header.
-
-        Raises:
-            Refusal: UNAUTHORIZED.
-        """
+        """Return the caller behind an `Authorization` header."""
         scheme, _, text = authorization.partition(" ")
         text = text.strip()
         if scheme.lower() != "bearer":
@@ -195,11 +185,7 @@ class LocalUsers:
         self._names = tuple(names)
 
     def caller(self, uid: int) -> Caller:
-        """Return the caller for a user id that the kernel reported.
-
-        Raises:
-            Refusal: UNAUTHORIZED for any other user.
-        """
+        """Return the caller for a user id that the kernel reported; reject any other user."""
         owner = uid in (0, self._own_uid)
         named = set()
         # Not cached: calls are rare, and a user may be created while the daemon runs.

@@ -47,9 +47,8 @@ class NotNowError(ListenError):
 class Listeners:
     """Both listening sockets, from bind to close.
 
-    Attributes:
-        http_address: The actual `HOST:PORT` after `bind`, empty if HTTP is off or not bound yet.
-        waiting: Why the socket or HTTP is not bound yet, by `socket` and `http`; it is tried again.
+    `http_address` is the actual `HOST:PORT` after `bind`, empty if HTTP is off or not bound yet. `waiting` says why the
+    `socket` or `http` is not bound yet; it is tried again.
     """
 
     def __init__(

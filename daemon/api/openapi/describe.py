@@ -38,14 +38,10 @@ def bare(whole: type[Struct]) -> AnswerShape:
 
 
 class OperationDescription(Struct, frozen=True):
-    """The description of one operation.
+    """The description of one operation; its answer is a shape, or `STREAM`.
 
-    Attributes:
-        title: A few words. The `operationId` is derived from them, so do not change them.
-        answer: The answer's shape, or `STREAM`.
-        errors: The errors specific to this operation. Errors of keys, scopes, rates, bodies and idempotency are added.
-        example: A valid body.
-        key_field: The idempotency key is also accepted as a field of the body.
+    Errors of keys, scopes, rates, bodies and idempotency are added to its own. With `key_field` the idempotency key is
+    also a field of the body. The `operationId` is derived from the title, so do not change that.
     """
 
     title: str

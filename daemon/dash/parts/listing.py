@@ -163,14 +163,9 @@ async def named_lines(visit: Visit, value: Callable[[PaymentMethod], str]) -> li
 
 
 class ListPage(Struct, Generic[Row], frozen=True):
-    """A page that is a list, and the same as CSV.
+    """A page that is a list, and the same as a CSV of the `name`, with a reader for each column of a row.
 
-    Attributes:
-        name: Name of the file.
-        columns: The columns of the file, and how each value is read from a row.
-        branch_of: Reads the branch of a row, for a list with branches.
-        searched: The list has a search field.
-        dated: The list can be filtered by days.
+    `branch_of` reads the branch of a row. It may have a search field, and be filtered by days.
     """
 
     name: str

@@ -60,14 +60,9 @@ _NOT_SETTLED: Final = frozenset({ErrorCode.NOT_SETTLEABLE, ErrorCode.ALREADY_SET
 
 
 class CustomerOrder(Struct, frozen=True):
-    """One transaction of a customer.
+    """One transaction of a customer, with the payment that verified it, its checkout page and the address of that.
 
-    Attributes:
-        payment: The payment that verified it.
-        view: The present content of its checkout page.
-        page: Address of the checkout page.
-        qr: That address as SVG; empty when it does not wait for its payment.
-        left: Until it expires, in words; empty when it does not wait.
+    `qr`, the address as SVG, and the time `left` until it expires are empty when it does not wait for its payment.
     """
 
     transaction: Transaction

@@ -48,11 +48,8 @@ async def no_modem_answers(_device_id: str) -> bool:
 class Machine(Struct, frozen=True):
     """Dependencies besides the environment, provided by the composition root.
 
-    Attributes:
-        phone_states: Returns the current state of each modem.
-        channels: The channels of notices to the owner.
-        inspect: Asks a modem for its state by its device id; False if it does not answer.
-        restart: Ends the daemon so that it starts again, once the answer is sent.
+    `channels` are those of notices to the owner; `inspect` asks a modem for its state by its device id, False if it does
+    not answer; `restart` ends the daemon so that it starts again, once the answer is sent.
     """
 
     log: FaultLog
@@ -65,12 +62,9 @@ class Machine(Struct, frozen=True):
 
 
 class Shown(Struct, frozen=True):
-    """A page to show.
+    """A page to show. A `title` replaces that of the table, and is shown as it is.
 
-    Attributes:
-        values: Values for the template, besides those of every template (docs/shop/dashboard.md).
-        title: Replaces the title of the table; text that is shown as it is.
-        cookie: The token to store in the cookie; "" removes it; None leaves it.
+    The cookie is the token to store in it; "" removes it; None leaves it.
     """
 
     template: str

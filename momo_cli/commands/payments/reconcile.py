@@ -47,13 +47,9 @@ _SCIENTIFIC: Final = re.compile(r"\d(?:\.\d*)?E\+?\d+", re.ASCII | re.IGNORECASE
 
 @dataclass(frozen=True, slots=True)
 class FileLine:
-    """One line of the file.
+    """One line of the file, from 1: the reference or code of the transaction, and the body of the call.
 
-    Attributes:
-        number: From 1.
-        transaction: The transaction's reference or code; empty if it could not be read.
-        body: The body of the call.
-        problem: The reason that it cannot be sent; empty if it can.
+    Without a transaction the `problem` is why it cannot be sent.
     """
 
     number: int

@@ -59,10 +59,7 @@ async def show_list(visit: Visit) -> Shown:
 class FormLine(Struct, frozen=True):
     """A line of text in the form of an endpoint. Its words are `words`, and `words` with `_hint`.
 
-    Attributes:
-        name: The name in the form, and of the attribute of the endpoint.
-        fresh: Its value in the form of a new endpoint.
-        once: It is chosen when the endpoint is made.
+    `name` is that in the form and of the endpoint's attribute, `fresh` the value of a new one, which with `once` stays.
     """
 
     name: str
