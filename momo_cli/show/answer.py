@@ -177,9 +177,9 @@ def ended(reply: Reply, status: str, said: str, next_: str) -> Answer:
     return Answer(with_status(reply.body, status), rows, lines=[said], next=[next_])
 
 
-def values_of(fields: Sequence[Field], row: Row) -> list[object]:
-    """Return the values of these fields."""
-    return [at(row, field.path or field.name) for field in fields]
+def record_of(fields: Sequence[Field], row: Row) -> dict[str, object]:
+    """Return the values of these fields by their names."""
+    return {field.name: at(row, field.path or field.name) for field in fields}
 
 
 def raw(value: object) -> str:

@@ -19,7 +19,7 @@ from daemon.wire import ErrorCode
 from momo_cli import exit_codes
 from momo_cli.errors import Failure, usage
 from momo_cli.flags import Output
-from momo_cli.show.answer import Answer, Field, Row, View, dumps, raw, values_of
+from momo_cli.show.answer import Answer, Field, Row, View, dumps, raw, record_of
 from momo_cli.show.terminal import Terminal
 from momo_cli.socket.client import Client
 from momo_cli.text import at, clean
@@ -82,14 +82,11 @@ def _write_rows(terminal: Terminal, view: View, answer: Answer) -> None:
             if heads:
                 _put(terminal, "\t".join(field.name for field in columns))
             heads = False
-            _put(terminal, "\t".join(clean(raw(value)) for value in values_of(columns, record)))
+            _put(terminal, "\t".join(clean(raw(value)) for value in record_of(columns, record).values()))
     elif terminal.output is Output.CSV:
-        from momo_cli.show.render import csv_lines  # noqa: PLC0415  # only this form needs it
-
         fields = _fields(terminal, view)
-        names = [field.name for field in fields]
-        records = (dict(zip(names, values_of(fields, row), strict=True)) for row in answer.rows)
-        for piece in csv_lines(names, records, header=terminal.flags.header is not False):
+        records = (record_of(fields, row) for row in answer.rows)
+        for piece in csv_lines([each.name for each in fields], records, header=terminal.flags.header is not False):
             terminal.stdout.write(piece)
     else:
         _write_table(terminal, view, answer)
@@ -136,9 +133,7 @@ def _write_ndjson(terminal: Terminal, view: View, answer: Answer) -> None:
         for row in answer.rows:
             chosen: Row = row
             if terminal.flags.fields and row.get("type") not in _OWN_LINES:
-                fields = _fields(terminal, view)
-                names = [field.name for field in fields]
-                chosen = dict(zip(names, values_of(fields, row), strict=True))
+                chosen = record_of(_fields(terminal, view), row)
             _put(terminal, dumps({"type": "item", **chosen}))
             terminal.stdout.flush()
             count += 1

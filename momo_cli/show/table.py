@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice, zip_longest
 from typing import Final, NamedTuple
 
-from momo_cli.show.answer import Answer, Cell, Field, Head, Row, View, raw, values_of
+from momo_cli.show.answer import Answer, Cell, Field, Head, Row, View, raw, record_of
 from momo_cli.show.terminal import Terminal
 from momo_cli.show.wrapping import text_width, wrap_hanging, wrap_words
 from momo_cli.text import clean
@@ -91,7 +91,7 @@ def stream_lines(terminal: Terminal, view: View, rows: Iterable[Row]) -> Iterato
 
 def _cells(terminal: Terminal, heads: Sequence[Head], fields: Sequence[Field], row: Row) -> list[Cell]:
     if fields:
-        return [Cell(clean(raw(value))) for value in values_of(fields, row)]
+        return [Cell(clean(raw(value))) for value in record_of(fields, row).values()]
     shown = (head.show(row, terminal) for head in heads)
     cells = (cell if isinstance(cell, Cell) else Cell(cell) for cell in shown)
     return [Cell(terminal.plain(clean(cell.text)), cell.style) for cell in cells]

@@ -12,7 +12,7 @@ from momo_cli.frame.command import command
 from momo_cli.inputs.ids import check_branch
 from momo_cli.inputs.parameters import OF_BRANCH, argument, flag, option
 from momo_cli.inputs.typed_values import check_choice, day_of, period
-from momo_cli.show.answer import Answer, Cell, Field, Head, Row, View, values_of, view_of
+from momo_cli.show.answer import Answer, Cell, Field, Head, Row, View, record_of, view_of
 from momo_cli.show.render import csv_lines
 from momo_cli.show.table import table_lines
 from momo_cli.show.terminal import Terminal
@@ -468,9 +468,7 @@ def _text(reply: Reply, shown: Answer, terminal: Terminal, form: str, by: str) -
     if form == "html":
         return sheet_html(reply.data, terminal.zone)
     fields = view_by(by).fields
-    names = [field.name for field in fields]
-    rows = (dict(zip(names, values_of(fields, row), strict=True)) for row in shown.rows)
-    return csv_lines(names, rows)
+    return csv_lines([field.name for field in fields], (record_of(fields, row) for row in shown.rows))
 
 
 def _mailed(client: Client, terminal: Terminal, reply: Reply, mail: str, by: str) -> Answer:
