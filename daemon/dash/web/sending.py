@@ -11,6 +11,7 @@ from http import HTTPStatus
 from typing import Final
 from urllib.parse import urlsplit
 
+from starlette.requests import cookie_parser
 from starlette.types import Scope
 
 from daemon.core.access import sessions
@@ -58,12 +59,7 @@ def is_own_machine(scope: Scope, address: str) -> bool:
 
 def cookie_of(scope: Scope, env: Env, *, secure: bool) -> str:
     """Return the token in the cookie, "" if there is none."""
-    name = sessions.cookie_name(env.home, secure=secure)
-    for part in header(scope, b"cookie").split(";"):
-        found, _, token = part.strip().partition("=")
-        if found == name:
-            return token
-    return ""
+    return cookie_parser(header(scope, b"cookie")).get(sessions.cookie_name(env.home, secure=secure), "")
 
 
 def own_headers(env: Env) -> tuple[Header, ...]:
@@ -126,14 +122,12 @@ def response(
 
 def check_origin(scope: Scope) -> None:
     """Reject a POST that another site made."""
-    site = header(scope, b"sec-fetch-site")
-    if site and site != "same-origin":
-        raise Refusal(ErrorCode.FORM_REFUSED)
-    origin = header(scope, b"origin")
+    site, origin = header(scope, b"sec-fetch-site"), header(scope, b"origin")
+    is_ours = site in {"", "same-origin"} and (
+        not origin or urlsplit(origin).netloc.lower() == header(scope, b"host").lower()
+    )
     # Every browser of the last years sends Origin with a POST; without both headers it is no browser's form.
-    if not origin and not site:
-        raise Refusal(ErrorCode.FORM_REFUSED)
-    if origin and urlsplit(origin).netloc.lower() != header(scope, b"host").lower():
+    if not is_ours or not (origin or site):
         raise Refusal(ErrorCode.FORM_REFUSED)
 
 
