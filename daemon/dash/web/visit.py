@@ -11,6 +11,7 @@ from typing import Any, Final, Generic, NoReturn, Protocol, TypeVar
 
 from markupsafe import Markup, escape
 from msgspec import Struct, field
+from starlette.routing import compile_path
 from starlette.types import Scope
 
 from daemon.core.access import sessions
@@ -281,7 +282,6 @@ class Visit(Struct):
 
 Show = Callable[[Visit], Awaitable[PageAnswer]]
 Act = Callable[[Visit], Awaitable[Outcome]]
-_PLACE: Final = re.compile(r"\{(\w+)\}")
 _AMOUNT: Final = re.compile(r"\b([A-Z]{3}) ([0-9]{1,15}\.[0-9]{2})(?!\.?[0-9])")
 
 
@@ -348,9 +348,7 @@ class Table(Generic[Row]):
     def __init__(self, rows: Sequence[Row]) -> None:
         self._plain: dict[str, Row] = {row.path: row for row in rows if "{" not in row.path}
         self._patterns: list[tuple[re.Pattern[str], Row]] = [
-            (re.compile(_PLACE.sub(r"(?P<\1>[^/]+)", re.sub(r"[.]", r"\.", row.path))), row)
-            for row in rows
-            if "{" in row.path
+            (compile_path(row.path)[0], row) for row in rows if "{" in row.path
         ]
 
     def find(self, path: str) -> tuple[Row, dict[str, str]] | None:
