@@ -22,7 +22,7 @@ from idle import Cost, cpu_s, idle
 from tests.fakes.real_shop import RealShop
 
 MODULES: Final = (
-    "daemon.loops.sources.hilink", "daemon.loops.sources.post", "huawei_lte_api.Client", "huawei_lte_api.api.Sms",
+    "daemon.loops.sources.hilink", "daemon.loops.sources.post", "daemon.loops.sources.modem_manager", "huawei_lte_api.Client", "huawei_lte_api.api.Sms",
     "huawei_lte_api.Connection", "requests",
 )  # fmt: skip
 CONFIGURED: Final = """

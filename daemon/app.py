@@ -185,18 +185,20 @@ class Daemon:
 
     def _new_sources(self) -> Sources:
         found: list[RunningSource] = []
-        read_modems = False
+        read_modems, managed = False, False
         for settings in self._env.config.enabled_sources:
             if settings.kind == wire.SourceKind.MODEM:
                 read_modems = True
             else:
+                managed |= settings.kind == wire.SourceKind.MODEMMANAGER
                 found.append(new_source(self._env, self._log, settings))
         named = self._options.modems if read_modems else ()
         ports = Ports(
             self._env,
             self._log,
             self._env.config.modems.ports if named is None else named,
-            find=find_ports if named is None else list,
+            # Two programs on one port steal each other's answers: beside ModemManager only named ports are opened.
+            find=find_ports if named is None and not managed else list,
             simulated=None if self._simulated is None else self._simulated.by_path,
         )
         return Sources(self._env, self._log, [ports, *found])

@@ -232,6 +232,8 @@ class SourceKind(StrEnum):
     """AT modems."""
     HILINK = "hilink"
     """A stick that keeps its messages behind its own web address."""
+    MODEMMANAGER = "modemmanager"
+    """All modems of ModemManager, over D-Bus."""
     POST = "post"
     """An app that posts the SMS of an Android phone."""
 

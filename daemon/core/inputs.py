@@ -129,7 +129,7 @@ class ReadPart(Struct, frozen=True):
     """One part of a message as a phone listed it: its slot and its PDU in hex.
 
     Attributes:
-        synthesised: The source gave a text; momo encoded the PDU (`steps.text_parts`). It names no SMSC.
+        synthesised: The source gave a text; momo encoded the PDU (`steps.text_parts`).
     """
 
     storage: str

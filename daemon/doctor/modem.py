@@ -26,7 +26,15 @@ from daemon.doctor.checks import (
     warned,
     with_database,
 )
-from daemon.modem.discovery import MODEM_VENDORS, SERIAL_CHIPS, PortFinder, UsbDevice, device_number, usb_devices
+from daemon.modem.discovery import (
+    HUAWEI,
+    MODEM_VENDORS,
+    SERIAL_CHIPS,
+    PortFinder,
+    UsbDevice,
+    device_number,
+    usb_devices,
+)
 from daemon.runtime.locks import MODEM_MANAGER, holders, running
 from daemon.runtime.own_wordings import FOLDER, OwnWordings
 from daemon.store.engine import Reader
@@ -36,6 +44,7 @@ BRLTTY: Final = "brltty"
 DIALOUT: Final = "dialout"
 RULES: Final = "/etc/udev/rules.d/77-momo-modems.rules"
 """udev rules that give the ports to the group `dialout` and make ModemManager ignore them."""
+_ADD: Final = "momo phones add modemmanager"
 _REPLUG: Final = "then pull the modem out and plug it in again"
 _IGNORED: Final = ("E:ID_MM_DEVICE_IGNORE=1", "E:ID_MM_PORT_IGNORE=1")
 
@@ -49,17 +58,20 @@ def checks(system: System) -> Iterator[Check]:
     places = [phone.port for phone in system.phones or ()]
     served = [place for place in places if place.startswith("/")]
     sticks = [place for place in places if place.startswith("http")]
+    managed = any(place.startswith("modemmanager") for place in places)
     yield _plugged(modems, places)
-    yield from _usb(modems, sticks)
+    yield from _usb(modems, sticks, managed=managed)
     yield from _braille(system, devices)
     paths = list(dict.fromkeys([*ports, *served]))
     if paths:
         yield from checks_or_default(
             _permission(system, paths), passed("modem.permission", "this user may open the modems' ports")
         )
-        yield from checks_or_default(_held(system, paths), passed("modem.busy", "no other program uses a modem's port"))
+        held = _held(system, paths, managed=managed)
+        yield from checks_or_default(held, passed("modem.busy", "no other program uses a modem's port"))
     if modems:
-        yield _manager(system, modems)
+        reads = passed("modem.manager", f"{MODEM_MANAGER} reads the modems for momo")
+        yield reads if managed else _manager(system, modems)
         if ports:
             ok = passed("modem.tty", f"commands go to {', '.join(ports)}")
             yield from checks_or_default(_wrong_ports(modems, ports, served), ok)
@@ -83,21 +95,18 @@ def _called(device: UsbDevice) -> str:
     return device.name or MODEM_VENDORS.get(device.vendor, device.usb_id)
 
 
-def _usb(modems: list[UsbDevice], sticks: list[str]) -> Iterator[Check]:
+def _usb(modems: list[UsbDevice], sticks: list[str], *, managed: bool) -> Iterator[Check]:
     """Report for each stick without a serial port the reason."""
     for device in modems:
         name = f"{_called(device)} ({device.usb_id})"
         if device.in_storage_mode:
             yield failed("modem.storage_mode", f"{name} appears as a CD-ROM, not as a modem",
                 f"sudo apt install usb-modeswitch usb-modeswitch-data, {_REPLUG}")  # fmt: skip
-        elif device.is_hilink:
-            if sticks:
-                text = f"{name} is a HiLink stick, read at {', '.join(sticks)}"
-                yield passed("modem.hilink", text)
-                continue
-            yield failed("modem.hilink", f"{name} is a HiLink stick: its messages are only in its own web page, and no source reads it "
-                "(docs/shop/sources.md; a modem with a serial port is trusted further)",
-                "momo setup --hilink http://192.168.8.1")  # fmt: skip
+        elif device.is_web_stick:
+            yield _web_stick(device, name, sticks)
+        elif device.is_managed_only:
+            if not managed:
+                yield failed("modem.port", f"{name} has no serial port; {MODEM_MANAGER} can read it", _ADD)
         elif module := device.missing_driver:
             load = f"sudo modprobe {module}"
             if module == "option":
@@ -109,6 +118,17 @@ def _usb(modems: list[UsbDevice], sticks: list[str]) -> Iterator[Check]:
         elif not device.ttys:
             yield failed("modem.port", f"{name} has no serial port in its present USB mode",
                 f"sudo apt install usb-modeswitch usb-modeswitch-data, {_REPLUG}")  # fmt: skip
+
+
+def _web_stick(device: UsbDevice, name: str, sticks: list[str]) -> Check:
+    if device.vendor != HUAWEI:
+        return failed("modem.web_stick", f"{name} has its messages only in a web page that momo cannot read: it is no HiLink stick of Huawei",
+            "use a HiLink stick, a modem with a serial port, or an Android phone (docs/shop/sources.md)")  # fmt: skip
+    if sticks:
+        return passed("modem.hilink", f"{name} is a HiLink stick, read at {', '.join(sticks)}")
+    return failed("modem.hilink", f"{name} is a HiLink stick: its messages are only in its own web page, and no source reads it "
+        "(docs/shop/sources.md; a modem with a serial port is trusted further)",
+        "momo setup --hilink http://192.168.8.1")  # fmt: skip
 
 
 def _braille(system: System, devices: list[UsbDevice]) -> Iterator[Check]:
@@ -152,15 +172,15 @@ def may_open(status: os.stat_result, user: PortUser) -> bool:
     return status.st_mode & wanted == wanted
 
 
-def _held(system: System, paths: list[str]) -> Iterator[Check]:
+def _held(system: System, paths: list[str], *, managed: bool) -> Iterator[Check]:
     for path in paths:
         if os.path.realpath(path).startswith("/dev/pts/"):
             continue  # an emulated modem holds both ends of its pseudo-terminal
         for holder in holders(path, system.root / "proc"):
-            if holder.pid == system.pid:
-                continue
             name = holder.name or "a program"
-            stop = f"momo phones release {path}" if name == MODEM_MANAGER else f"kill {holder.pid}"
+            if holder.pid == system.pid or (managed and name == MODEM_MANAGER):
+                continue
+            stop = f"{_ADD}; or: momo phones release {path}" if name == MODEM_MANAGER else f"kill {holder.pid}"
             yield failed("modem.busy", f"{name} (PID {holder.pid}) uses {path}", stop)
 
 
@@ -173,7 +193,7 @@ def _manager(system: System, modems: list[UsbDevice]) -> Check:
     if not taken:
         return passed("modem.manager", f"{MODEM_MANAGER} runs and ignores the modems")
     return warned("modem.manager", f"{MODEM_MANAGER} (PID {pid}) may take {', '.join(taken)} at any time",
-        f"momo phones udev-rule | sudo tee {RULES}, then restart the computer; "
+        f"to read them through it: {_ADD}; or: momo phones udev-rule | sudo tee {RULES}, then restart the computer; "
         f"or: sudo systemctl disable --now {MODEM_MANAGER}")  # fmt: skip
 
 

@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Final
 
 from daemon.core.errors import Unavailable
@@ -11,9 +11,7 @@ from daemon.core.limits import SECOND_US
 from daemon.env import Env
 from daemon.flows.payments import texts
 from daemon.loops.keep_running import BACK_OFF_S, note_failure, note_work
-from daemon.modem.port import Link
-from daemon.modem.session.send import SmsEnded, SmsPartSent, SmsResult
-from daemon.modem.session.session import Session
+from daemon.modem.session.send import Outgoing, SmsEnded, SmsPartSent, SmsResult
 from daemon.runtime.log import Log
 from daemon.store.payments import texts as store_texts
 from parsers.masking import describe_error as described
@@ -26,7 +24,7 @@ RECORD_RETRY_S: Final = 5.0
 
 
 class TextLoop:
-    """Sends over one session; it lives as long as the port is open."""
+    """Sends through one phone; it lives as long as that is there."""
 
     def __init__(self, env: Env, log: Log, ready: Callable[[], Source | None], worker: str = "texts") -> None:
         """Create the loop; `ready` returns the sending SIM of the port, None while it cannot send.
@@ -52,15 +50,20 @@ class TextLoop:
         self._heard.append(event)
         self._wake.set()
 
-    async def run(self, link: Link, session: Session) -> None:
-        """Run until `stop`. A fault by a bug stops neither the reading nor the next SMS; the SMS in hand stays in doubt."""
+    async def run(self, send: Callable[[Outgoing], bool], abandon: Callable[[], Iterable[object]]) -> None:
+        """Run until `stop`.
+
+        `send` hands an SMS over, False if the phone has gone; what becomes of it comes to `heard`. `abandon` ends the one in
+        hand and returns what has happened to it since. A fault by a bug stops neither the reading nor the next SMS; the SMS in
+        hand stays in doubt.
+        """
         unsubscribe = self._env.store.subscribe(store_texts.TOPIC, self._wake.set)
         try:
             while not self._stopping:
                 self._wake.clear()
                 try:
                     await self._write_down()
-                    wait_s = REREAD_S if self._open else await self._send_next(link, session)
+                    wait_s = REREAD_S if self._open else await self._send_next(send)
                     await note_work(self._env, self._log, self._worker)
                 except Exception as fault:  # noqa: BLE001 -- told and counted
                     self._heard.clear()
@@ -70,8 +73,7 @@ class TextLoop:
                     async with asyncio.timeout(wait_s):
                         await self._wake.wait()
             # A result that cannot be recorded is in doubt; the next start marks it so.
-            session.abandon()
-            self._heard += [e for e in session.events() if isinstance(e, SmsPartSent | SmsEnded)]
+            self._heard += [e for e in abandon() if isinstance(e, SmsPartSent | SmsEnded)]
             await self._write_down()
         except Exception as fault:  # noqa: BLE001 -- told and counted
             await self._failed(fault)
@@ -92,8 +94,8 @@ class TextLoop:
         self._stopping = True
         self._wake.set()
 
-    async def _send_next(self, link: Link, session: Session) -> float:
-        """Pass the due SMS to the session and return the time to sleep in seconds."""
+    async def _send_next(self, send: Callable[[Outgoing], bool]) -> float:
+        """Hand the due SMS over and return the time to sleep in seconds."""
         source = self._ready()
         if source is None:
             return REREAD_S
@@ -103,14 +105,7 @@ class TextLoop:
             return float(error.retry_after_s)
         if (outgoing := due.outgoing) is not None:
             self._open = outgoing.id
-            handed: list[float] = []
-
-            def hand_over(now: float) -> None:
-                session.send(outgoing)
-                handed.append(now)
-
-            link.do(hand_over)
-            if not handed:  # the port has closed meanwhile
+            if not send(outgoing):
                 self.heard(SmsEnded(outgoing.id, SmsResult.RETRY, "the phone went away"))
             return REREAD_S
         if due.next_at is None:

@@ -14,8 +14,9 @@ from msgspec import Struct
 
 from daemon.modem.quirks import PortRole
 
+HUAWEI: Final = "12d1"
 MODEM_VENDORS: Final = {
-    "12d1": "Huawei",
+    HUAWEI: "Huawei",
     "19d2": "ZTE",
     "1e0e": "SIMCom",
     "2c7c": "Quectel",
@@ -39,6 +40,7 @@ HILINK_MODES: Final = frozenset({"12d1:14db", "12d1:14dc"})
 """Network cards with a web page: no tty, and no messages over AT (usb_modeswitch, balena-os#445)."""
 NETWORK_CARDS: Final = frozenset({"cdc_ether", "cdc_ncm", "rndis_host"})
 """Drivers of sticks that act as a network card; those of real modems (qmi_wwan, cdc_mbim) are not included."""
+MANAGED_DRIVERS: Final = frozenset({"qmi_wwan", "cdc_mbim"})
 STORAGE_CLASS: Final = "08"
 VENDOR_CLASS: Final = "ff"
 COMMUNICATIONS_CLASS: Final = "02"
@@ -268,12 +270,15 @@ class UsbDevice(Struct, frozen=True):
         return self.usb_id in STORAGE_MODES or kinds == {STORAGE_CLASS}
 
     @property
-    def is_hilink(self) -> bool:
+    def is_web_stick(self) -> bool:
         """Return whether it is a network card that does not give out messages over AT."""
-        if self.ttys:
-            return False
         cards = {i.driver for i in self.interfaces if i.networks}
-        return self.usb_id in HILINK_MODES or bool(cards & NETWORK_CARDS)
+        return not self.ttys and (self.usb_id in HILINK_MODES or bool(cards & NETWORK_CARDS))
+
+    @property
+    def is_managed_only(self) -> bool:
+        """Return whether it has no serial port and speaks a language of ModemManager (QMI, MBIM)."""
+        return not self.ttys and bool({i.driver for i in self.interfaces} & MANAGED_DRIVERS)
 
     @property
     def missing_driver(self) -> str:

@@ -196,11 +196,8 @@ def _who_is_busy(path: str) -> tuple[str, str]:
     if MODEM_MANAGER in names or (not others and running(MODEM_MANAGER) is not None):
         sure = "" if others else "probably "
         return (
-            f"{path} is in use, {sure}by {MODEM_MANAGER}",
-            (
-                f"Type `sudo systemctl stop {MODEM_MANAGER}`, or `sudo systemctl disable --now "
-                f"{MODEM_MANAGER}` if this computer does not use a modem for the internet."
-            ),
+            f"{path} is in use, {sure}by {MODEM_MANAGER}; momo phones add modemmanager reads it there",
+            f"momo phones release {path}",
         )
     if others:
         said = " and ".join(f"{other.name or 'a program'} (PID {other.pid})" for other in others)

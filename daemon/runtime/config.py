@@ -49,6 +49,7 @@ MANAGER: Final = ChangedBy.MANAGER
 MACHINE: Final = ChangedBy.MACHINE
 HILINK: Final = frozenset({SourceKind.HILINK})
 POST: Final = frozenset({SourceKind.POST})
+POLLED: Final = frozenset({SourceKind.HILINK, SourceKind.MODEMMANAGER})
 
 
 class Setting(Struct, frozen=True):
@@ -567,6 +568,7 @@ LEVELS: Final = {
     SourceKind.MODEM: TrustLevel.FULL,
     SourceKind.HILINK: TrustLevel.PARTIAL,
     SourceKind.POST: TrustLevel.REPORTED,
+    SourceKind.MODEMMANAGER: TrustLevel.PARTIAL,
 }
 
 
@@ -576,7 +578,7 @@ class SourceSettings(Struct, frozen=True):
     name: Annotated[str, Setting(
         "its name in lists and logs; required but for `modem`",
         _like(r"[a-z0-9][a-z0-9-]{0,31}", "1 to 32 small letters, digits and dashes, such as stick"))] = ""
-    kind: Annotated[str, Setting("`modem`, `hilink` or `post`", _one_of(*SourceKind))] = DEFAULT_NAME
+    kind: Annotated[str, Setting("`modem`, `hilink`, `modemmanager` or `post`", _one_of(*SourceKind))] = DEFAULT_NAME
     enabled: Annotated[bool, Setting("read its messages")] = True
     url: Annotated[str, Setting("the address of the stick", _device, kinds=HILINK)] = "http://192.168.8.1"
     user: Annotated[str, Setting(
@@ -585,8 +587,8 @@ class SourceSettings(Struct, frozen=True):
     timezone: Annotated[str, Setting(
         'the zone of times that the stick or the app gives without one, such as `"Africa/Accra"`; empty: the '
         "shop's zone", _timezone, kinds=HILINK | POST)] = ""
-    poll_s: Annotated[float, Setting("seconds between two looks for messages", _between(0.5, 3600), kinds=HILINK)] = 5.0
-    timeout_s: Annotated[float, Setting("time limit of one call to the stick", _between(1, 120), kinds=HILINK)] = 10.0
+    poll_s: Annotated[float, Setting("seconds between two looks for messages", _between(0.5, 3600), kinds=POLLED)] = 5.0
+    timeout_s: Annotated[float, Setting("time limit of one call to the stick, or to ModemManager", _between(1, 120), kinds=POLLED)] = 10.0
     may_pay: Annotated[bool, Setting(
         "the owner opted in; before, its messages are history and never pay", kinds=POST)] = False
     networks: Annotated[tuple[str, ...], Setting(
@@ -652,9 +654,9 @@ def fault_of_sources(sources: Sequence[tuple[SourceSettings, frozenset[str]]]) -
         if name == DEFAULT_NAME and kind is not SourceKind.MODEM:
             return "name", f"the name {DEFAULT_NAME} is that of the AT modems"
         names.add(name)
-    modems = sum(source.kind == SourceKind.MODEM for source, _ in sources)
-    several = "kind", "one source of kind modem stands for all AT modems"
-    return several if modems > 1 else ("", "")
+    kinds = [source.kind for source, _ in sources]
+    twice = next((one for one in (SourceKind.MODEM, SourceKind.MODEMMANAGER) if kinds.count(one) > 1), None)
+    return ("", "") if twice is None else ("kind", f"one source of kind {twice} stands for all its modems")
 
 
 def _fault_of_post(source: SourceSettings) -> tuple[str, str] | None:

@@ -5,8 +5,8 @@ that claims a position is kept, and an assembly with rivals or swapped parts wai
 
 Encode a text from a source without PDUs as the parts that the network would have sent, marked as synthesised.
 
-The same message always gives the same parts, so a source may hand it over again. They name no SMSC: a made-up PDU must
-never look as if it came through a home one.
+The same message always gives the same parts, so a source may hand it over again. They name an SMSC only if the source has
+it from the network: a made-up PDU must never look as if it came through a home one.
 
 The parts of SMS that the message journal has and the database lacks.
 
@@ -434,7 +434,9 @@ _END_S: Final = to_us(datetime(2090, 1, 1, tzinfo=UTC)) // SECOND_US
 """The times that a PDU can hold: its year has two digits."""
 
 
-def text_parts(sender: str, text: str, sent_at: int | None, *, storage: str, slot: int) -> list[ReadPart]:
+def text_parts(
+    sender: str, text: str, sent_at: int | None, *, storage: str, slot: int, smsc: str | None = None
+) -> list[ReadPart]:
     """Return the parts of a message, in order. No value of a source makes it raise.
 
     Args:
@@ -444,6 +446,7 @@ def text_parts(sender: str, text: str, sent_at: int | None, *, storage: str, slo
         sent_at: When the network sent it, microseconds; None if unknown. A time that no PDU can hold counts as unknown.
         storage: Where the source keeps it, to show.
         slot: Its number there.
+        smsc: The number of its service centre, digits with or without `+`; None if the source does not tell it.
     """
     # Cut as the encoder counts, so that there are never more parts than a message can have.
     units = text.encode("utf-16-be", "surrogatepass")[: 2 * TEXT_MAX]
@@ -453,13 +456,13 @@ def text_parts(sender: str, text: str, sent_at: int | None, *, storage: str, slo
     reference = int.from_bytes(hashlib.sha256(content.encode(errors="replace")).digest()[:2], "big")
     moment = None if at is None or not _FIRST_S <= at < _END_S else from_us(at * SECOND_US)
     try:
-        pdus = encode_deliver(sender, text, moment, reference=reference, width=16)
+        pdus = encode_deliver(sender, text, moment, smsc=smsc, reference=reference, width=16)
     except ValueError:
         plain = "".join(c for c in sender if c.isascii() and c.isalnum())[:_SENDER_KEPT]
         marked = f"{_NOT_A_SENDER}{plain}"
-        pdus = encode_deliver(marked, text, moment, reference=reference, width=16)
-    # A PDU without SMSC begins with one octet, 00, that is no part of the TPDU.
-    return [ReadPart(storage, slot, len(pdu) // 2 - 1, pdu, synthesised=True) for pdu in pdus]
+        pdus = encode_deliver(marked, text, moment, smsc=smsc, reference=reference, width=16)
+    # A PDU begins with the SMSC, which is no part of the TPDU: an octet with its length, 00 for none, and its octets.
+    return [ReadPart(storage, slot, len(pdu) // 2 - 1 - int(pdu[:2], 16), pdu, synthesised=True) for pdu in pdus]
 
 
 PARTS_AT_ONCE: Final = 500

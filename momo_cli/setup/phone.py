@@ -286,6 +286,7 @@ def _helped(setup: Setup, one: Row) -> bool:
         return _opened(setup, one)
     if fix.startswith(_RELEASE) and setup.asks:
         if not setup.agreed("ModemManager uses it. Make it release the modem?", "--no-input"):
+            setup.say("      To read it through ModemManager: momo phones add modemmanager")
             return True
         port = fix.removeprefix(_RELEASE)
         try:

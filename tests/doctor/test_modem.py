@@ -166,7 +166,26 @@ def test_another_program_on_the_port_is_named(machine: Machine) -> None:
 def test_modem_manager_on_the_port_is_asked_to_release_it(machine: Machine) -> None:
     port = zte(machine)
     machine.program(812, "ModemManager", port)
-    assert bad(machine)["modem.busy"][2] == f"momo phones release {port}"
+    assert bad(machine)["modem.busy"][2] == f"momo phones add modemmanager; or: momo phones release {port}"
+
+
+def test_modem_manager_that_reads_for_momo_is_no_fault(machine: Machine) -> None:
+    port = zte(machine)
+    machine.program(812, "ModemManager", port)
+    machine.plug("1-3", "2c7c:0125", "Quectel", "EM05")
+    machine.interface("1-3", 4, driver="qmi_wwan", network="wwan0")
+    assert bad(machine)["modem.port"][2] == "momo phones add modemmanager"
+    assert bad(machine, phones=(ReportedModem("em05", "modemmanager:1-2", "ready"),)) == {}
+
+
+@pytest.mark.parametrize("usb", ["19d2:1405", "1bbb:0195"])
+def test_a_web_stick_of_another_maker_is_not_taken_for_hilink(machine: Machine, usb: str) -> None:
+    machine.plug("1-1", usb, "ZTE,Incorporated", "ZTE Mobile Broadband")
+    machine.interface("1-1", 0, "e0/01/03", driver="rndis_host", network="usb0")
+    ((name, (status, detail, fix)),) = bad(machine).items()
+    assert (name, status) == ("modem.web_stick", "fail")
+    assert "momo cannot read" in detail
+    assert "HiLink stick" in fix
 
 
 def test_modem_manager_that_may_come_is_a_warning_until_udev_says_ignore(machine: Machine) -> None:

@@ -76,7 +76,8 @@ def test_a_contract_covers_all_of_the_daemon_but_those_allowed(name: str, allowe
 
 
 @pytest.mark.parametrize(
-    ("folder", "impure"), [("modem", {"port", "discovery", "hilink"}), ("emulator", {"port", "__main__"})]
+    ("folder", "impure"),
+    [("modem", {"port", "discovery", "hilink", "modem_manager"}), ("emulator", {"port", "__main__"})],
 )
 def test_only_the_modules_with_ports_are_not_pure(folder: str, impure: set[str]) -> None:
     pure = contract("pure")["source_modules"]

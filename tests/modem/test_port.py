@@ -314,17 +314,14 @@ def test_without_proc_nobody_is_named(tmp_path: Path) -> None:
     assert locks.running("ModemManager", tmp_path / "none") is None
 
 
-STOP_MANAGER = (
-    "Type `sudo systemctl stop ModemManager`, or `sudo systemctl disable --now ModemManager` if "
-    "this computer does not use a modem for the internet."
-)
+READS, RELEASE = "ModemManager; momo phones add modemmanager reads it there", "momo phones release /dev/ttyUSB0"
 
 
 @pytest.mark.parametrize(
     ("found", "manager", "said"),
     [
-        ([locks.Holder(9, "ModemManager")], None, ("/dev/ttyUSB0 is in use, by ModemManager", STOP_MANAGER)),
-        ([], 9, ("/dev/ttyUSB0 is in use, probably by ModemManager", STOP_MANAGER)),
+        ([locks.Holder(9, "ModemManager")], None, (f"/dev/ttyUSB0 is in use, by {READS}", RELEASE)),
+        ([], 9, (f"/dev/ttyUSB0 is in use, probably by {READS}", RELEASE)),
         (
             [],
             None,

@@ -128,7 +128,7 @@ def _as_json(call: Call, settings: SourceSettings, row: sources.SourceRow | None
         "state": ("off" if not settings.enabled else "starting") if shown is None else shown.state,
         "detail": "" if shown is None else shown.detail,
         "next": "" if shown is None else shown.next_step,
-        "url": _post_url(call.env, settings) if posts else settings.url,
+        "url": _post_url(call.env, settings) if posts else settings.url if settings.kind == SourceKind.HILINK else "",
         "heard_at": timestamp_or_none(None if row is None else row.heard_at),
         "refused": 0 if row is None else row.refused,
         "refused_at": timestamp_or_none(None if row is None else row.refused_at),

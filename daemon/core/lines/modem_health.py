@@ -108,6 +108,7 @@ _STATES: Final[dict[str, tuple[str, Level]]] = {
     "app_refused": ("modem.app_refused", Level.WARN),
     "app_locked": ("modem.app_locked", Level.FAIL),
     "login_needed": ("modem.login", Level.FAIL),
+    "not_allowed": ("modem.not_allowed", Level.FAIL),
 }
 _FIXES: Final = dict.fromkeys(("not_storing", "not_deleting"), Text("fault.modem.disk.fix"))
 """Used if the loop itself gives no next step."""

@@ -102,7 +102,7 @@ async def lease(env: Env, sim_key: str) -> DueText:
                     status_report=env.config.sms.reports,
                     validity=VALIDITY,
                 )
-                outgoing = Outgoing(text.id, pdus, text.parts_sent)
+                outgoing = Outgoing(text.id, pdus, text.parts_sent, text.number, text.body)
             except ValueError as error:
                 texts.end(tx, text, "failed", str(error), now)
                 continue

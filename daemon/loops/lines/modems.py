@@ -8,6 +8,7 @@ import asyncio
 import contextlib
 import re
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Final, Protocol
 
@@ -23,14 +24,14 @@ from daemon.env import Env
 from daemon.flows.lines import modems
 from daemon.flows.lines.modems import note_modem
 from daemon.loops.keep_running import note_failure, note_work, set_aside
-from daemon.loops.lines.unlock_sim import SimUnlocker
 from daemon.loops.sources.handover import NOT_STORING, STORE_RETRY_S, state_without_store, store_identity, store_parts
 from daemon.loops.texts import TextLoop
+from daemon.loops.unlock_sim import SimUnlocker
 from daemon.modem.discovery import role_of
 from daemon.modem.port import Closed, Link, Port, PortError, PortGone, open_port
 from daemon.modem.quirks import GENERIC, Family, family_of
 from daemon.modem.session import events as session_events
-from daemon.modem.session.send import SmsEnded, SmsPartSent
+from daemon.modem.session.send import Outgoing, SmsEnded, SmsPartSent
 from daemon.modem.session.session import Session
 from daemon.runtime.log import Log
 
@@ -236,7 +237,7 @@ class PortLoop:
         link = Link(port, session, clock=self._env.clock.monotonic, on_events=self._heard)
         self._link, self._session = link, session
         storing = asyncio.create_task(self._store(link, session))
-        sending = asyncio.create_task(texting.run(link, session))
+        sending = asyncio.create_task(texting.run(partial(_send, link, session), partial(_abandon, session)))
         link.start()
         closing = asyncio.create_task(link.wait_closed())
         unlocking = asyncio.create_task(self._unlocking.run(self._offer_pin))
@@ -564,6 +565,23 @@ def _node(path: str) -> _Node:
     except OSError:
         return None
     return found.st_ino, found.st_rdev, found.st_ctime_ns
+
+
+def _send(link: Link, session: Session, outgoing: Outgoing) -> bool:
+    """Hand an SMS to a session; return False if the port has closed meanwhile."""
+    handed: list[float] = []
+
+    def step(now: float) -> None:
+        session.send(outgoing)
+        handed.append(now)
+
+    link.do(step)
+    return bool(handed)
+
+
+def _abandon(session: Session) -> list[session_events.Event]:
+    session.abandon()
+    return session.events()
 
 
 _NAME: Final = re.compile(r"[+^*%$#][A-Z][A-Z0-9_]{1,15}(?=:|$)", re.ASCII)

@@ -86,6 +86,10 @@ def new_source(env: Env, log: Log, settings: SourceSettings) -> RunningSource:
         from daemon.loops.sources.post import PostSource  # noqa: PLC0415 -- only if configured
 
         return PostSource(env, log, settings)
+    if settings.kind == SourceKind.MODEMMANAGER:
+        from daemon.loops.sources.modem_manager import ModemManagerSource  # noqa: PLC0415 -- only if configured
+
+        return ModemManagerSource(env, log, settings)
     assert settings.kind == SourceKind.HILINK, "the settings allow only kinds that are here"
     from daemon.loops.sources.hilink import HiLinkSource  # noqa: PLC0415 -- only if configured
 

@@ -5,25 +5,31 @@ A source may delete a message only after `store` has returned True.
 """
 
 import asyncio
-from collections.abc import Sequence
-from typing import Final
+import contextlib
+from collections.abc import Awaitable, Callable, Hashable, Sequence
+from typing import Final, TypeVar
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
 from daemon.core.errors import NotJournaled, Unavailable
 from daemon.core.inputs import PhoneIdentity, ReadPart, Source
-from daemon.core.lines.modem_health import READY, ModemHealth
+from daemon.core.lines.modem_health import READY, SET_ASIDE, ModemHealth
 from daemon.core.text import Text
+from daemon.core.upkeep.faults import REPORT
 from daemon.env import Env
 from daemon.flows.lines import modems
 from daemon.flows.messages import ingest
+from daemon.loops.keep_running import set_aside
 from daemon.runtime.config import SourceSettings
 from daemon.runtime.log import Log
 from daemon.steps.intake import Ingested
 
 STORE_RETRY_S: Final = 5.0
 """Between two tries to store while the disk is full; short, because a phone's storage is small."""
+BATCH_MAX: Final = 20
+"""Messages in one database transaction."""
+T = TypeVar("T", bound=Hashable)
 
 
 NOT_STORING: Final = frozenset({"not_storing", "not_deleting"})
@@ -122,6 +128,27 @@ class Handover:
             self.say(self._before)
         return True
 
+    async def store_all(
+        self,
+        found: Sequence[T],
+        store: Callable[[Sequence[T]], Awaitable[None]],
+        aside: set[T],
+        name: Callable[[T], str],
+    ) -> None:
+        """Store messages in batches; those on which it fails by a bug are added to `aside`, and told by their `name`."""
+        for start in range(0, len(found), BATCH_MAX):
+            batch = found[start : start + BATCH_MAX]
+            try:
+                await store(batch)
+            except Exception:  # noqa: BLE001 -- each is tried alone, and told if it is the cause
+                for one in batch:
+                    try:
+                        await store([one])
+                    except Exception as error:  # noqa: BLE001 -- told and counted; the other messages must be stored
+                        aside.add(one)
+                        self.say(SET_ASIDE, Text("fault.modem.set_aside"), REPORT)
+                        await set_aside(self._env, self._log, f"source {self._settings.name}", name(one), error)
+
     async def gone(self) -> None:
         """Record that the phone is not there any more."""
         device_id, self.state.device_id = self.state.device_id, None
@@ -131,3 +158,41 @@ class Handover:
             await modems.disconnect(self._env, device_id)
         except Unavailable as error:
             self._log.warning("source.disconnect", why=error.why)
+
+
+class PolledSource:
+    """What sources have in common that look for messages again and again: their pause, and a look on request."""
+
+    def __init__(self, env: Env, log: Log, settings: SourceSettings) -> None:
+        self._env, self._log, self._settings = env, log, settings
+        self.worker = f"source {settings.name}"
+        self._asked: list[asyncio.Event] = []
+        self._wake = asyncio.Event()
+
+    def wake(self) -> None:
+        """End the present pause."""
+        self._wake.set()
+
+    async def _pause(self, seconds: float) -> None:
+        """Wait, at most until a request wakes the loop."""
+        self._env.heartbeat(self.worker, seconds)
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._wake.wait()
+        self._wake.clear()
+
+    async def _look_now(self) -> bool:
+        """Wake the loop; return whether it has looked within two time limits."""
+        done = asyncio.Event()
+        self._asked.append(done)
+        self.wake()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(self._settings.timeout_s * 2):
+                await done.wait()
+        return done.is_set()
+
+    def _looked(self) -> None:
+        """Tell those who asked for a look."""
+        for done in self._asked:
+            done.set()
+        self._asked.clear()

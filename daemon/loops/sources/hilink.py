@@ -5,9 +5,10 @@ list still shows as they were stored: an index that has another message now is l
 the stick is handed over again, which does not change the stored messages.
 """
 
-import asyncio
 import contextlib
+from collections.abc import Sequence
 from datetime import UTC, datetime
+from functools import partial
 from typing import Final
 from zoneinfo import ZoneInfo
 
@@ -19,8 +20,8 @@ from daemon.core.upkeep.faults import REPORT
 from daemon.env import Env
 from daemon.flows.lines.modems import note_modem
 from daemon.flows.lines.sources import source_password
-from daemon.loops.keep_running import note_work, set_aside
-from daemon.loops.sources.handover import Handover
+from daemon.loops.keep_running import note_work
+from daemon.loops.sources.handover import Handover, PolledSource
 from daemon.modem.hilink import HiLinkError, Stick, StickFault, StickHealth, StickIdentity, StickMessage
 from daemon.runtime.config import SourceSettings
 from daemon.runtime.log import Log
@@ -36,8 +37,6 @@ LOGIN_PAUSE_S: Final = 300.0
 LOOK_S: Final = 60.0
 """Between two looks at the SIM and the network."""
 LOOKS_UNLISTED: Final = 2
-BATCH_MAX: Final = 20
-"""Messages in one database transaction."""
 DATE_FORMAT: Final = "%Y-%m-%d %H:%M:%S"
 INSTALL: Final = 'pip install "momo-shop[hilink]", then restart the daemon'
 _STATES: Final = {
@@ -49,15 +48,12 @@ _STATES: Final = {
 }
 
 
-class HiLinkSource:
+class HiLinkSource(PolledSource):
     """One configured stick."""
 
     def __init__(self, env: Env, log: Log, settings: SourceSettings) -> None:
-        self._env = env
-        self._log = log
-        self._settings = settings
+        super().__init__(env, log, settings)
         self._handover = Handover(env, log, settings, settings.url)
-        self.worker = f"source {settings.name}"
         self._stick = Stick(
             settings.url, user=settings.user, timeout_s=settings.timeout_s, monotonic=env.clock.monotonic
         )
@@ -76,8 +72,6 @@ class HiLinkSource:
         self._progress = False
         """A message was stored or deleted since the last failure, so that the stick is not the one that fails."""
         self._looked_at = 0.0
-        self._asked: list[asyncio.Event] = []
-        self._wake = asyncio.Event()
 
     def conditions(self) -> list[ModemHealth]:
         """Return the state of the stick."""
@@ -87,14 +81,8 @@ class HiLinkSource:
         """Look at the stick now; False if it is another one's id, or does not answer in time."""
         if device_id != self._handover.state.device_id:
             return False
-        done = asyncio.Event()
-        self._asked.append(done)
         self._looked_at = float("-inf")
-        self._wake.set()
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(self._settings.timeout_s * 2):
-                await done.wait()
-        return done.is_set()
+        return await self._look_now()
 
     async def run(self) -> None:
         """Read the stick until cancelled; after a failure with back-off and a new session."""
@@ -140,31 +128,16 @@ class HiLinkSource:
                     await note_modem(self._env, "kept", self._handover.state.device_id, facts)
                 self._log.warning("source.unlisted", source=self._settings.name, why=why)
         known = self._durable | self._aside
-        stored = await self._store(self._source, [one for one in listed if one not in known])
+        new = [one for one in listed if one not in known]
+        store = partial(self._store_batch, self._source)
+        await self._handover.store_all(new, store, self._aside, lambda one: f"message {one.index} on the stick")
         self._durable.intersection_update(listed)
         self._aside.intersection_update(listed)
         if self._env.config.modems.delete and self._durable:
             # A message stored just now is compared with the stick once more before it is deleted.
-            await self._delete(await self._stick.messages() if stored else listed)
+            await self._delete(await self._stick.messages() if new else listed)
 
-    async def _store(self, source: Source, found: list[StickMessage]) -> bool:
-        """Store messages; return whether there were any."""
-        for start in range(0, len(found), BATCH_MAX):
-            batch = found[start : start + BATCH_MAX]
-            try:
-                await self._store_batch(source, batch)
-            except Exception:  # noqa: BLE001 -- each is tried alone, and told if it is the cause
-                for one in batch:
-                    try:
-                        await self._store_batch(source, [one])
-                    except Exception as error:  # noqa: BLE001 -- told and counted; the other messages must be stored
-                        self._aside.add(one)
-                        self._handover.say(SET_ASIDE, Text("fault.modem.set_aside"), REPORT)
-                        item = f"message {one.index} on the stick"
-                        await set_aside(self._env, self._log, self.worker, item, error)
-        return bool(found)
-
-    async def _store_batch(self, source: Source, batch: list[StickMessage]) -> None:
+    async def _store_batch(self, source: Source, batch: Sequence[StickMessage]) -> None:
         parts = [
             part
             for one in batch
@@ -243,9 +216,7 @@ class HiLinkSource:
             self._handover.say("ready")
         else:
             self._handover.say(health.sim, *_SIM_FAULTS[health.sim])
-        for done in self._asked:
-            done.set()
-        self._asked.clear()
+        self._looked()
 
     async def _failed(self, error: HiLinkError, failures: int) -> None:
         """Drop the session, report the fault, and wait."""
@@ -266,18 +237,6 @@ class HiLinkSource:
             await self._handover.gone()
         pause = BACK_OFF_S[min(failures, len(BACK_OFF_S)) - 1]
         await self._pause(LOGIN_PAUSE_S if error.fault is StickFault.LOGIN else pause)
-
-    def wake(self) -> None:
-        """End the present pause."""
-        self._wake.set()
-
-    async def _pause(self, seconds: float) -> None:
-        """Wait, at most until a request wakes the loop."""
-        self._env.heartbeat(self.worker, seconds)
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(seconds):
-                await self._wake.wait()
-        self._wake.clear()
 
     async def _password(self) -> str | None:
         try:

@@ -40,11 +40,13 @@ class SmsResult(StrEnum):
 
 
 class Outgoing(Struct, frozen=True):
-    """One message to send; `first` is the index of the first unsent part, from 0."""
+    """One message to send, as PDUs and as text; `first` is the index of the first unsent part, from 0."""
 
     id: str
     pdus: tuple[SubmitPdu, ...]
     first: int = 0
+    number: str = ""
+    body: str = ""
 
 
 class SmsPartSent(Struct, frozen=True):

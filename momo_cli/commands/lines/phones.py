@@ -293,7 +293,7 @@ _LIST_VIEW: Final = view_of(
 _ADDED_VIEW: Final = view_of("name path changed restart", id="name")
 _ANDROID: Final = "android"
 _HISTORY: Final = "Its messages pay nothing: without --may-pay they are history."
-_ADDABLE: Final = (_ANDROID, SourceKind.HILINK.value)
+_ADDABLE: Final = (_ANDROID, SourceKind.HILINK.value, SourceKind.MODEMMANAGER.value)
 STEPS: Final = {
     "capcom6": """In the app SMS Gateway for Android (docs/shop/sources.md has pictures):
   1. Settings, Webhooks: Signing key = the key; Require internet connection = off
@@ -338,7 +338,7 @@ def add(
     client: Client,
     terminal: Terminal,
     kind: str = argument("KIND", f"One of {', '.join(_ADDABLE)}."),
-    name: str = argument("NAME", "A name: small letters, digits, dashes."),
+    name: str | None = argument("[NAME]", "A name: small letters, digits, dashes.", default=None),
     network: list[str] | None = option("NETWORK", "Android: mtn, telecel, at or none; repeat for SIM 2."),
     may_pay: bool = flag("Android: its messages may pay, as you accept its risk."),
     preset: str | None = option("APP", f"Android: {', '.join(STEPS)}; without it {next(iter(STEPS))}."),
@@ -348,9 +348,10 @@ def add(
     user: str | None = option("NAME", "The user of that server, or of the stick."),
     url: str | None = option("URL", "HiLink: the stick's address."),
 ) -> Answer:
-    """It is written to config.toml; the daemon reads it after a restart. On a terminal momo then prints the address and the
-    key for the app, and shows its first post; otherwise momo phones rotate-key does. Without --may-pay its messages are
-    history and pay nothing. docs/shop/sources.md shows what to press.
+    """It is written to config.toml; the daemon reads it after a restart. modemmanager is all modems of ModemManager, and needs no
+    name; AT modems beside it must be named: [modems] ports. Of an app, on a terminal momo then prints the address and the key
+    and shows its first post; otherwise momo phones rotate-key does. Without --may-pay its messages are history and pay
+    nothing. docs/shop/sources.md shows what to press.
 
     Examples:
         momo phones add android phone1 --network mtn --may-pay
@@ -358,9 +359,13 @@ def add(
         momo phones add android phone3 --network mtn --preset smsforwarder
         momo phones add android phone4 --network mtn --preset custom --member sender=from --member text=sms.body
         momo phones add hilink stick --url http://192.168.8.1
+        momo phones add modemmanager
     """
     if kind not in _ADDABLE:
         raise usage(f"{kind!r} is no kind of source; there are {', '.join(_ADDABLE)}")
+    if name is None and kind != SourceKind.MODEMMANAGER:
+        raise usage(f"{kind} needs a NAME", f"momo phones add {kind} phone1")
+    name = name or kind
     given = {
         "networks": network, "may_pay": may_pay or None, "preset": preset, "members": member, "signed": signed,
         "phone_url": phone, "user": user, "url": url,

@@ -1,4 +1,4 @@
-"""Unlocks the SIM of one port's phone with its stored PIN, once; otherwise shows the next step to the operator."""
+"""Unlocks the SIM of one phone with its stored PIN, once; otherwise shows the next step to the operator."""
 
 import asyncio
 import contextlib
