@@ -17,22 +17,10 @@ from daemon import wire
 from daemon.open_shop import EXIT_USAGE, StartError
 
 COMMANDS: Final = {
-    "run": "run",
-    "setup": "setup",
-    "password-set": "setup",
-    "backup": "backup",
-    "certificate": "certificate",
-    "config": "config",
-    "db": "db",
-    "logs": "config",
-    "move": "move",
-    "upgrade-check": "doctor",
-    "verify": "decode",
-    "decode": "decode",
-    "doctor": "doctor",
-    "demo": "run",
-    "demo-hub": "run",
-}
+    "run": "run", "setup": "setup", "password-set": "setup", "backup": "backup", "certificate": "certificate",
+    "config": "config", "db": "db", "logs": "config", "move": "move", "upgrade-check": "doctor", "verify": "decode",
+    "decode": "decode", "doctor": "doctor", "demo": "run", "demo-hub": "run",
+}  # fmt: skip
 """Command -> its module."""
 Add: TypeAlias = Callable[..., argparse.ArgumentParser]
 

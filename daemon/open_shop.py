@@ -35,17 +35,12 @@ EXIT_AGAIN = EXIT_LOCKED
 """The daemon ends to be started again; a service manager does so, as after a shop that is in use."""
 EXIT_CONFIG = 78
 _EXITS: Final = {
-    ErrorCode.USAGE: EXIT_USAGE,
-    ErrorCode.NOT_SET_UP: EXIT_CONFIG,
-    ErrorCode.CONFIG_INVALID: EXIT_CONFIG,
-    ErrorCode.DATABASE_NEWER: EXIT_CONFIG,
-    ErrorCode.DATABASE_FOREIGN: EXIT_CONFIG,
-    ErrorCode.DATABASE_DAMAGED: EXIT_DAMAGED,
-    ErrorCode.LOCKED: EXIT_LOCKED,
-    ErrorCode.BACKUP_NOT_FOUND: EXIT_NOT_FOUND,
-    ErrorCode.BACKUP_FAILED: EXIT_FINDINGS,
+    ErrorCode.USAGE: EXIT_USAGE, ErrorCode.NOT_SET_UP: EXIT_CONFIG, ErrorCode.CONFIG_INVALID: EXIT_CONFIG,
+    ErrorCode.DATABASE_NEWER: EXIT_CONFIG, ErrorCode.DATABASE_FOREIGN: EXIT_CONFIG,
+    ErrorCode.DATABASE_DAMAGED: EXIT_DAMAGED, ErrorCode.LOCKED: EXIT_LOCKED,
+    ErrorCode.BACKUP_NOT_FOUND: EXIT_NOT_FOUND, ErrorCode.BACKUP_FAILED: EXIT_FINDINGS,
     ErrorCode.CERTIFICATE_NOT_FOUND: EXIT_NOT_FOUND,
-}
+}  # fmt: skip
 """The exit code of an error; `EXIT_FAILED` of any other."""
 PRIVATE: Final = 0o700
 PASSED: Final = 0o711

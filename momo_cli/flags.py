@@ -78,38 +78,17 @@ class Flags(NamedTuple):  # a dataclass of so many fields takes 2 ms to make
 
 
 SWITCHES: Final[Mapping[str, tuple[str, object]]] = {
-    "--json": ("output", Output.JSON),
-    "--plain": ("output", Output.PLAIN),
-    "--header": ("header", True),
-    "--no-header": ("header", False),
-    "-q": ("quiet", True),
-    "--quiet": ("quiet", True),
-    "-v": ("verbose", True),
-    "--verbose": ("verbose", True),
-    "--debug": ("debug", True),
-    "--no-color": ("no_color", True),
-    "--no-input": ("no_input", True),
-    "-y": ("yes", True),
-    "--yes": ("yes", True),
-    "--sandbox": ("sandbox", True),
-    "--utc": ("utc", True),
-    "--absolute": ("absolute", True),
-    "-V": ("version", True),
-    "--version": ("version", True),
-}
+    "--json": ("output", Output.JSON), "--plain": ("output", Output.PLAIN), "--header": ("header", True),
+    "--no-header": ("header", False), "-q": ("quiet", True), "--quiet": ("quiet", True), "-v": ("verbose", True),
+    "--verbose": ("verbose", True), "--debug": ("debug", True), "--no-color": ("no_color", True),
+    "--no-input": ("no_input", True), "-y": ("yes", True), "--yes": ("yes", True), "--sandbox": ("sandbox", True),
+    "--utc": ("utc", True), "--absolute": ("absolute", True), "-V": ("version", True), "--version": ("version", True),
+}  # fmt: skip
 """Flags without a value: the field of `Flags` and its new value."""
 VALUED: Final[Mapping[str, str]] = {
-    "-o": "output",
-    "--output": "output",
-    "--fields": "fields",
-    "--get": "get",
-    "--socket": "socket",
-    "--profile": "profile",
-    "--timeout": "timeout_s",
-    "--tz": "tz",
-    "--ping": "ping",
-    "--wait-lock": "wait_lock_s",
-}
+    "-o": "output", "--output": "output", "--fields": "fields", "--get": "get", "--socket": "socket",
+    "--profile": "profile", "--timeout": "timeout_s", "--tz": "tz", "--ping": "ping", "--wait-lock": "wait_lock_s",
+}  # fmt: skip
 """Flags with a value: the field of `Flags`."""
 
 

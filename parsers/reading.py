@@ -152,16 +152,8 @@ class Unreadable:
 Reading = Payment | Reversal | NotPayment | Unreadable
 
 FIELD_WORDS = (
-    "amount",
-    "currency",
-    "payer_name",
-    "payer_phone",
-    "reference",
-    "transaction_id",
-    "balance",
-    "fee",
-    "timestamp",
-)
+    "amount", "currency", "payer_name", "payer_phone", "reference", "transaction_id", "balance", "fee", "timestamp",
+)  # fmt: skip
 
 
 def fields(reading: Reading) -> dict[str, str | None]:
@@ -177,17 +169,11 @@ def fields(reading: Reading) -> dict[str, str | None]:
     money = reading.amount or of
     at = reading.printed_at
     return {
-        "amount": _render(reading.amount),
-        "currency": None if money is None else money.currency,
-        "payer_name": reading.payer_name,
-        "payer_phone": reading.payer_phone_printed,
-        "reference": reading.reference,
-        "transaction_id": reading.telco_id,
-        "balance": _render(reading.balance),
-        "fee": _render(reading.fee),
-        "timestamp": None if at is None else at.replace(tzinfo=None).isoformat(timespec="seconds"),
-        **reading.shown,
-    }
+        "amount": _render(reading.amount), "currency": None if money is None else money.currency,
+        "payer_name": reading.payer_name, "payer_phone": reading.payer_phone_printed, "reference": reading.reference,
+        "transaction_id": reading.telco_id, "balance": _render(reading.balance), "fee": _render(reading.fee),
+        "timestamp": None if at is None else at.replace(tzinfo=None).isoformat(timespec="seconds"), **reading.shown,
+    }  # fmt: skip
 
 
 def _render(money: Money | None) -> str | None:

@@ -140,17 +140,8 @@ class WordingFactory:
     ) -> Wording:
         """Return one wording. The arguments are the attributes of `Wording`."""
         return Wording(
-            name=name,
-            network=self.network,
-            kind=kind,
-            guards=guards,
-            pattern=pattern,
-            samples=samples,
-            refine=refine,
-            reverses=reverses,
-            order=self.order,
+            name=name, network=self.network, kind=kind, guards=guards, pattern=pattern, samples=samples,
+            refine=refine, reverses=reverses, order=self.order,
             middle=next((middle for middle in self.middles if middle in pattern), ""),
-            unverified=self.unverified or unverified,
-            cut=cut,
-            own_account=self.own_account,
-        )
+            unverified=self.unverified or unverified, cut=cut, own_account=self.own_account,
+        )  # fmt: skip

@@ -381,16 +381,11 @@ def user_json(user: User, sessions: list[BrowserSession], now: int) -> Json:
     """Return the object of a user; `sessions` may contain some that have ended."""
     open_now = [one for one in sessions if not is_over(one, now)]
     return {
-        "name": user.name,
-        "role": user.role,
-        "branch": user.branch,
-        "second_factor": user.totp_sealed is not None,
-        "disabled_at": timestamp_or_none(user.disabled_at),
-        "created_at": timestamp(user.created_at),
-        "password_at": timestamp(user.password_at),
-        "sessions": len(open_now),
+        "name": user.name, "role": user.role, "branch": user.branch, "second_factor": user.totp_sealed is not None,
+        "disabled_at": timestamp_or_none(user.disabled_at), "created_at": timestamp(user.created_at),
+        "password_at": timestamp(user.password_at), "sessions": len(open_now),
         "seen_at": timestamp_or_none(max((one.seen_at for one in open_now), default=None)),
-    }
+    }  # fmt: skip
 
 
 def _role(text: str | None) -> Role:

@@ -85,13 +85,9 @@ async def list_messages(call: Call) -> Reply:
     )
     if asked.show_body and found:
         facts = {
-            "count": len(found),
-            "offset": asked.offset,
-            "state": wanted.state,
-            "line": wanted.line,
-            "sender": wanted.sender,
-            "since": timestamp_or_none(wanted.since),
-        }
+            "count": len(found), "offset": asked.offset, "state": wanted.state, "line": wanted.line,
+            "sender": wanted.sender, "since": timestamp_or_none(wanted.since),
+        }  # fmt: skip
         await note_shown(call.env, call.caller, facts)
     shape = MessageInFullAnswer if asked.show_body else MessageAnswer
     return ok([shape.of(message, line) for message, line in found], call.query.page(asked, total))
@@ -301,13 +297,9 @@ async def confirm_wording(call: Call) -> Reply:
         await users.confirm(call.env, call.caller, asked.password)
     row = await overdue.confirm_wording(call.env, call.caller, message_id, undo=asked.undo)
     data: dict[str, Any] = {
-        "network": row.network,
-        "wording": row.wording,
-        "sender": row.sender,
-        "message_id": row.message_id,
-        "confirmed": not asked.undo,
-        "test": row.mode == "test",
-    }
+        "network": row.network, "wording": row.wording, "sender": row.sender, "message_id": row.message_id,
+        "confirmed": not asked.undo, "test": row.mode == "test",
+    }  # fmt: skip
     return ok(data)
 
 

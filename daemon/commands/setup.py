@@ -36,14 +36,10 @@ async def _set_up(options: argparse.Namespace, places: Places) -> int:
     makes = not (options.check or options.in_browser)
     try:
         request = setup.SetupRequest(
-            unshown=makes and unshown.exists(),
-            shop=options.shop or None,
-            timezone=options.tz,
-            password=None if options.in_browser else password(options.password_file),
-            owner_email=options.owner_email,
-            check=options.check,
-            in_browser=options.in_browser,
-        )
+            unshown=makes and unshown.exists(), shop=options.shop or None, timezone=options.tz,
+            password=None if options.in_browser else password(options.password_file), owner_email=options.owner_email,
+            check=options.check, in_browser=options.in_browser,
+        )  # fmt: skip
         result = await setup.set_up(shop.store, clock, entropy, shop.vault, request, note)
     except Refusal as refusal:
         raise StartError(refusal.code, str(refusal.message), "momo setup --help", exit_code=EXIT_USAGE) from refusal

@@ -398,24 +398,14 @@ def read_uuid(text: str) -> str | None:
 
 
 _BY_TYPE: Final[dict[Any, Callable[[DeclaredType], Reader]]] = {
-    str: _text,
-    bool: _boolean,
-    int: _integer,
-    dict: _free,
-    list: _entries,
-    tuple: _entries,
+    str: _text, bool: _boolean, int: _integer, dict: _free, list: _entries, tuple: _entries,
     Literal: lambda kind: _word(list(kind.args)),
-}
+}  # fmt: skip
 _BY_MARK: Final[dict[str, Callable[[DeclaredType], Reader]]] = {
-    "amount": _amount,
-    "cursor": _cursor,
-    "any": lambda _kind: lambda value, _place, _given, _report: value,
-    "phone": _formed(read_phone, "must be a phone number such as 0244765432 or +447700900123"),
-    "provider": _provider,
-    "secret": _secret,
-    "time": _formed(times.read_iso, _ISO_8601),
-    "uuid": _formed(read_uuid, "must be a UUID"),
-}
+    "amount": _amount, "cursor": _cursor, "any": lambda _kind: lambda value, _place, _given, _report: value,
+    "phone": _formed(read_phone, "must be a phone number such as 0244765432 or +447700900123"), "provider": _provider,
+    "secret": _secret, "time": _formed(times.read_iso, _ISO_8601), "uuid": _formed(read_uuid, "must be a UUID"),
+}  # fmt: skip
 _IN_QUERY: Final[dict[Any, Callable[[DeclaredType], Reader]]] = {
     int: _number,
     bool: _flag,

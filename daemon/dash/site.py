@@ -127,20 +127,11 @@ class Site:
         address = caller_address(client[0] if client else "", scope["headers"], self._client_header)
         language = choose_language(LANGUAGES, query.get("lang", ""), header(scope, b"accept-language"))
         return Visit(
-            env=self._env,
-            machine=self._machine,
-            scope=scope,
-            path=path,
-            places={},
-            query=query,
-            words=Words(language, zone_of("")),
-            shop=None,
-            who=None,
-            cookie=cookie_of(scope, self._env, secure=secure),
-            secure=secure,
-            address=address,
+            env=self._env, machine=self._machine, scope=scope, path=path, places={}, query=query,
+            words=Words(language, zone_of("")), shop=None, who=None,
+            cookie=cookie_of(scope, self._env, secure=secure), secure=secure, address=address,
             now=self._env.clock.now_us(),
-        )
+        )  # fmt: skip
 
     async def _know(self, visit: Visit) -> None:
         """Read the shop and the session of the cookie, in one snapshot."""

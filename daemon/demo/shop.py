@@ -138,13 +138,9 @@ class DemoShop:
     def momo(self, *arguments: str, accept: tuple[int, ...] = (0,)) -> dict[str, Any]:
         """Run a `momo` command with `--json` and return its output."""
         done = subprocess.run(
-            _program("momo_cli", *arguments, "--json"),
-            capture_output=True,
-            text=True,
-            env=self._environ,
-            timeout=COMMAND_S,
-            check=False,
-        )
+            _program("momo_cli", *arguments, "--json"), capture_output=True, text=True, env=self._environ,
+            timeout=COMMAND_S, check=False,
+        )  # fmt: skip
         if done.returncode not in accept:
             raise DemoError(f"momo {' '.join(arguments)} failed:\n{done.stdout}{done.stderr}")
         document: dict[str, Any] = json.loads(done.stdout)

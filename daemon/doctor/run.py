@@ -12,26 +12,13 @@ from daemon.env import Env
 from daemon.wire import VERSION, Places
 
 AREAS: Final[dict[str, Callable[[System], Iterator[Check]]]] = {
-    "daemon": daemon.daemon_checks,
-    "socket": daemon.checks,
-    "http": machine.certificate_checks,
-    "db": database.database_checks,
-    "disk": machine.disk_checks,
-    "clock": machine.clock_checks,
-    "modem": modem.checks,
-    "sim": modem.sim_checks,
-    "parser": modem.parser_checks,
-    "hub": webhooks.hub_checks,
-    "endpoints": webhooks.endpoint_checks,
-    "dns": webhooks.dns_checks,
-    "keyring": machine.keyring_checks,
-    "service": daemon.service_checks,
-    "timers": daemon.timer_checks,
-    "backup": database.checks,
-    "permissions": machine.permission_checks,
-    "ledger": database.ledger_checks,
-    "upgrade": daemon.upgrade_checks,
-}
+    "daemon": daemon.daemon_checks, "socket": daemon.checks, "http": machine.certificate_checks,
+    "db": database.database_checks, "disk": machine.disk_checks, "clock": machine.clock_checks, "modem": modem.checks,
+    "sim": modem.sim_checks, "parser": modem.parser_checks, "hub": webhooks.hub_checks,
+    "endpoints": webhooks.endpoint_checks, "dns": webhooks.dns_checks, "keyring": machine.keyring_checks,
+    "service": daemon.service_checks, "timers": daemon.timer_checks, "backup": database.checks,
+    "permissions": machine.permission_checks, "ledger": database.ledger_checks, "upgrade": daemon.upgrade_checks,
+}  # fmt: skip
 """Area name, the first part of its checks' ids, -> function that yields its checks."""
 
 
@@ -40,17 +27,10 @@ def running_system(env: Env, places: Places, phones: tuple[ReportedModem, ...]) 
     times = env.times()
     doubt = "" if times.doubt is None else str(times.doubt.why)
     return System(
-        Path("/"),
-        this_user(),
-        phones,
-        os.getpid(),
-        places=places,
-        environ=os.environ,
-        store_url=env.config.store.url,
-        running=Running(VERSION, doubt, times.confirmed, env.http_address, env.awake),
-        version=VERSION,
-        now_us=times.wall_us,
-    )
+        Path("/"), this_user(), phones, os.getpid(), places=places, environ=os.environ,
+        store_url=env.config.store.url, running=Running(VERSION, doubt, times.confirmed, env.http_address, env.awake),
+        version=VERSION, now_us=times.wall_us,
+    )  # fmt: skip
 
 
 def run_checks(system: System, areas: Sequence[str], monotonic: Callable[[], float] | None = None) -> list[Check]:

@@ -134,27 +134,16 @@ class Phone:
         """The answers that take no argument."""
         who, fill = self._identity, f"{len(self._slots)},{CAPACITY}"
         return {
-            **{name: [] for name in _OK},
-            "I": [who.manufacturer, who.model, f"IMEI: {who.imei}"],
-            "+CGMI": [who.manufacturer],
-            "+CGMM": [who.model],
-            "+CGMR": ["1.00"],
-            "+CGSN": [who.imei],
-            "+CIMI": [who.imsi],
-            "+CCID": [f"+CCID: {who.iccid}"],
-            "+CPIN?": ["+CPIN: READY"],
-            "+CSCA?": [f'+CSCA: "{who.smsc}",145'],
-            "+CSQ": ["+CSQ: 20,99"],
-            "+COPS?": [f'+COPS: 0,0,"{who.operator}"'],
-            "+CFUN?": ["+CFUN: 1"],
-            "+CCLK?": ['+CCLK: "80/01/06,00:00:00+00"'],
-            "+CSMS=0": ["+CSMS: 1,1,1"],
-            "+CPMS=?": ['+CPMS: ("SM"),("SM"),("SM")'],
-            "+CPMS?": ["+CPMS: " + ",".join([f'"SM",{fill}'] * 3)],
+            **{name: [] for name in _OK}, "I": [who.manufacturer, who.model, f"IMEI: {who.imei}"],
+            "+CGMI": [who.manufacturer], "+CGMM": [who.model], "+CGMR": ["1.00"], "+CGSN": [who.imei],
+            "+CIMI": [who.imsi], "+CCID": [f"+CCID: {who.iccid}"], "+CPIN?": ["+CPIN: READY"],
+            "+CSCA?": [f'+CSCA: "{who.smsc}",145'], "+CSQ": ["+CSQ: 20,99"],
+            "+COPS?": [f'+COPS: 0,0,"{who.operator}"'], "+CFUN?": ["+CFUN: 1"],
+            "+CCLK?": ['+CCLK: "80/01/06,00:00:00+00"'], "+CSMS=0": ["+CSMS: 1,1,1"],
+            "+CPMS=?": ['+CPMS: ("SM"),("SM"),("SM")'], "+CPMS?": ["+CPMS: " + ",".join([f'"SM",{fill}'] * 3)],
             **{"+CPMS=" + ",".join(['"SM"'] * n): ["+CPMS: " + ",".join([fill] * 3)] for n in (1, 2, 3)},
-            "+CNMI=?": ["+CNMI: (0,1,2),(0,1),(0),(0),(0,1)"],
-            "+CNMI?": [f"+CNMI: {self._notices}"],
-        }
+            "+CNMI=?": ["+CNMI: (0,1,2),(0,1),(0),(0),(0,1)"], "+CNMI?": [f"+CNMI: {self._notices}"],
+        }  # fmt: skip
 
     @property
     def _handlers(self) -> dict[str, Callable[[str], list[str] | None]]:

@@ -41,19 +41,12 @@ async def run_every_minute(env: Env, log: Log) -> None:
             failed = False
             # Each returns a number, which is logged as the event if there is one.
             jobs: tuple[tuple[str, Callable[[Env], Awaitable[object]]], ...] = (
-                ("expire", cancel_expire.expire),
-                ("held", notify_overdue),
-                ("suggestions.dropped", drop_suggestions),
-                ("", partial(_tell_silences, log)),
-                ("endpoint.deletion_finished", endpoints.finish_deletions),
-                ("message.incomplete", report_missing_parts),
-                ("", end_of_reviews),
-                ("listeners.deleted", endpoints.delete_abandoned_listeners),
-                ("", texts.expire),
-                ("", note_key_use),
-                ("prune", _prune),
-                ("", index_for_search),
-            )
+                ("expire", cancel_expire.expire), ("held", notify_overdue), ("suggestions.dropped", drop_suggestions),
+                ("", partial(_tell_silences, log)), ("endpoint.deletion_finished", endpoints.finish_deletions),
+                ("message.incomplete", report_missing_parts), ("", end_of_reviews),
+                ("listeners.deleted", endpoints.delete_abandoned_listeners), ("", texts.expire), ("", note_key_use),
+                ("prune", _prune), ("", index_for_search),
+            )  # fmt: skip
             for event, job in jobs:
                 env.heartbeat(WORKER, BACKLOG_S)
                 try:

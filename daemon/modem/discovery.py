@@ -16,17 +16,9 @@ from daemon.modem.quirks import PortRole
 
 HUAWEI: Final = "12d1"
 MODEM_VENDORS: Final = {
-    HUAWEI: "Huawei",
-    "19d2": "ZTE",
-    "1e0e": "SIMCom",
-    "2c7c": "Quectel",
-    "05c6": "Qualcomm",
-    "1bbb": "Alcatel",
-    "1bbc": "Alcatel",
-    "0af0": "Option",
-    "1199": "Sierra",
-    "1546": "u-blox",
-}
+    HUAWEI: "Huawei", "19d2": "ZTE", "1e0e": "SIMCom", "2c7c": "Quectel", "05c6": "Qualcomm", "1bbb": "Alcatel",
+    "1bbc": "Alcatel", "0af0": "Option", "1199": "Sierra", "1546": "u-blox",
+}  # fmt: skip
 SERIAL_CHIPS: Final = {"1a86": "CH340", "10c4": "CP210x", "067b": "PL2303", "0403": "FTDI"}
 """The device behind them may be a modem or a printer: they are used only when the owner names the port."""
 STORAGE_MODES: Final = frozenset(

@@ -148,16 +148,10 @@ def _number(error: serial.SerialException) -> int | None:
 
 
 _KINDS: Final = {
-    errno.ENOENT: PortTrouble.MISSING,
-    errno.ENOTDIR: PortTrouble.MISSING,
-    errno.ELOOP: PortTrouble.MISSING,
-    errno.EACCES: PortTrouble.PERMISSION,
-    errno.EPERM: PortTrouble.PERMISSION,
-    errno.EBUSY: PortTrouble.BUSY,
-    errno.EAGAIN: PortTrouble.BUSY,
-    errno.ENOTTY: PortTrouble.NOT_A_TTY,
-    errno.EINVAL: PortTrouble.NOT_A_TTY,
-}
+    errno.ENOENT: PortTrouble.MISSING, errno.ENOTDIR: PortTrouble.MISSING, errno.ELOOP: PortTrouble.MISSING,
+    errno.EACCES: PortTrouble.PERMISSION, errno.EPERM: PortTrouble.PERMISSION, errno.EBUSY: PortTrouble.BUSY,
+    errno.EAGAIN: PortTrouble.BUSY, errno.ENOTTY: PortTrouble.NOT_A_TTY, errno.EINVAL: PortTrouble.NOT_A_TTY,
+}  # fmt: skip
 
 
 _TROUBLES: Final = {

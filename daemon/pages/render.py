@@ -90,19 +90,14 @@ def receipt(view: CheckoutView, words: Texts) -> list[tuple[str, str]]:
     customer = ", ".join(part for part in (view.customer, view.phone) if part)
     difference = {CheckoutScreen.SHORT: "missing_amount", CheckoutScreen.OVER: "extra_amount"}.get(view.screen)
     rows = [
-        ("shop", view.shop),
-        ("received_amount", _money(view, view.received)),
-        ("asked_amount", _money(view, view.amount)),
-        (difference, _money(view, view.difference)),
+        ("shop", view.shop), ("received_amount", _money(view, view.received)),
+        ("asked_amount", _money(view, view.amount)), (difference, _money(view, view.difference)),
         (view.settled and f"settled_{view.settled}", _money(view, view.settled_amount)),
         ("date", None if view.paid_at is None else format_time(view.paid_at, view.timezone, words)),
         ("taken_back", None if view.reversed_at is None else format_time(view.reversed_at, view.timezone, words)),
-        ("step_reference", view.code),
-        ("transaction_ends", view.telco_last4),
-        ("customer", customer),
-        ("order_number", view.order),
-        ("receipt_number", view.reference),
-    ]
+        ("step_reference", view.code), ("transaction_ends", view.telco_last4), ("customer", customer),
+        ("order_number", view.order), ("receipt_number", view.reference),
+    ]  # fmt: skip
     return [(words[name], text) for name, text in rows if name is not None and text]
 
 
@@ -249,16 +244,10 @@ class PageRenderer(Struct, frozen=True):
         seldom = view.screen in {CheckoutScreen.EXPIRED, CheckoutScreen.SHORT}
         refresh_s = REFRESH_SELDOM_S if seldom else REFRESH_S
         return RenderedPage(
-            language=language,
-            title=said.title,
-            headline=said.headline,
-            html=html,
-            version=version,
-            seconds=view.seconds_left,
-            ended=ended,
-            refresh_s=0 if ended or claiming else refresh_s,
+            language=language, title=said.title, headline=said.headline, html=html, version=version,
+            seconds=view.seconds_left, ended=ended, refresh_s=0 if ended or claiming else refresh_s,
             ends_at=view.expires_at if view.screen is CheckoutScreen.WAITING else None,
-        )
+        )  # fmt: skip
 
     async def stream(self, receive: Receive, send: Send, headers: tuple[Header, ...], stopping: asyncio.Event) -> None:
         """Send the page on each change, until its final state, the visitor leaves or the daemon stops."""

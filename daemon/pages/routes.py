@@ -223,15 +223,9 @@ class _Visit:
 
     def _whole(self, shown: RenderedPage, status: int) -> PageResponse:
         body = self._assets.page(
-            shown.html,
-            lang=shown.language,
-            title=shown.title,
-            refresh=shown.refresh_s,
-            live=True,
-            version=shown.version,
-            seconds=shown.seconds,
-            ended=shown.ended,
-        )
+            shown.html, lang=shown.language, title=shown.title, refresh=shown.refresh_s, live=True,
+            version=shown.version, seconds=shown.seconds, ended=shown.ended,
+        )  # fmt: skip
         return PageResponse(status, body, self._headers())
 
     def _plain(self, status: int, key: str, wait_s: int = 0) -> PageResponse:

@@ -21,14 +21,9 @@ Found = tuple[str, str]
 FILES: Final = ":files"
 _FILE_METAVARS: Final = ("FILE", "FOLDER", "PATH")
 _KIND_OF_PLACEHOLDER: Final[Mapping[str, str]] = {
-    "REF": "transactions",
-    "REF|CODE": "transactions",
-    "DEVICE:SLOT": "sims",
-    "DEVICE:SLOT|none": "sims",
-    "MODEM": "modems",
-    "ENDPOINT": "endpoints",
-    "METHOD": "methods",
-}
+    "REF": "transactions", "REF|CODE": "transactions", "DEVICE:SLOT": "sims", "DEVICE:SLOT|none": "sims",
+    "MODEM": "modems", "ENDPOINT": "endpoints", "METHOD": "methods",
+}  # fmt: skip
 """The kind of value that a word of the usage line stands for; `ID` is of the command's own kind."""
 _OPTIONS: Final[Mapping[str, str]] = {
     "--endpoint": "endpoints",

@@ -12,16 +12,8 @@ from momo_cli.text import at, clean
 PAID_BY: Final = "paid_by"
 """The fact in which `momo reconcile` keeps a sentence about the transaction that the payment already paid."""
 _NO_FACTS: Final = (
-    "code",
-    "message",
-    "hint",
-    "next",
-    "details",
-    "doc_url",
-    "reason",
-    "request_id",
-    "payment_method_id",
-)
+    "code", "message", "hint", "next", "details", "doc_url", "reason", "request_id", "payment_method_id",
+)  # fmt: skip
 """The members of an error that are no facts for people, or that the message says."""
 
 _BY_SUFFIX: Final[Mapping[str, Callable[[object], str]]] = {

@@ -236,21 +236,13 @@ def open_terminal(flags: Flags, environ: Mapping[str, str], commands: Container[
     on_screen = _is_tty(stdout)
     output = flags.output or (Output.TABLE if on_screen else Output.PLAIN)
     return Terminal(
-        flags=flags,
-        located=locate(flags, environ, os.getuid()),
-        stdin=stdin,
-        stdout=cast("TextIO", _Stdout(stdout)),
-        stderr=stderr,
-        output=output,
-        on_screen=on_screen,
-        color=_color(stdout, flags, environ),
-        color_messages=_color(stderr, flags, environ),
-        symbols=_speaks_utf8(environ),
+        flags=flags, located=locate(flags, environ, os.getuid()), stdin=stdin, stdout=cast("TextIO", _Stdout(stdout)),
+        stderr=stderr, output=output, on_screen=on_screen, color=_color(stdout, flags, environ),
+        color_messages=_color(stderr, flags, environ), symbols=_speaks_utf8(environ),
         width=_width(stdout, environ, on_screen=on_screen),
-        message_width=_width(stderr, environ, on_screen=True) if _is_tty(stderr) else _NO_LIMIT,
-        now=system.now,
+        message_width=_width(stderr, environ, on_screen=True) if _is_tty(stderr) else _NO_LIMIT, now=system.now,
         commands=commands,
-    )
+    )  # fmt: skip
 
 
 def zone_of(name: str) -> tzinfo:

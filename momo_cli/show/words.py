@@ -15,26 +15,17 @@ from momo_cli.text import at, clean
 from momo_cli.times import parse_stamp
 
 _STATES: Final[dict[str, Cell]] = {
-    TransactionStatus.PENDING: Cell("… waiting", "dim"),
-    TransactionStatus.PROCESSING: Cell("… working", "dim"),
-    TransactionStatus.SUCCESS: Cell("✓ PAID", "green"),
-    TransactionStatus.PARTIAL: Cell("! SHORT", "yellow"),
-    TransactionStatus.OVERPAID: Cell("! OVER", "yellow"),
-    TransactionStatus.EXPIRED: Cell("✗ EXPIRED", "red"),
+    TransactionStatus.PENDING: Cell("… waiting", "dim"), TransactionStatus.PROCESSING: Cell("… working", "dim"),
+    TransactionStatus.SUCCESS: Cell("✓ PAID", "green"), TransactionStatus.PARTIAL: Cell("! SHORT", "yellow"),
+    TransactionStatus.OVERPAID: Cell("! OVER", "yellow"), TransactionStatus.EXPIRED: Cell("✗ EXPIRED", "red"),
     TransactionStatus.MANUAL_REVIEW: Cell("! REVIEW", "yellow"),
-    TransactionStatus.CANCELLED: Cell("✗ CANCELLED", "red"),
-    DeliveryStatus.PENDING: Cell("… waiting", "dim"),
-    DeliveryStatus.RETRYING: Cell("! RETRYING", "yellow"),
-    DeliveryStatus.DELIVERED: Cell("✓ DELIVERED", "green"),
-    DeliveryStatus.FAILED: Cell("✗ FAILED", "red"),
-    MessageState.PAYMENT: Cell("✓ PAYMENT", "green"),
-    MessageState.NOT_PAYMENT: Cell("— other", "dim"),
-    MessageState.UNPARSED: Cell("! UNREAD", "yellow"),
-    MessageState.INCOMPLETE: Cell("… parts missing", "dim"),
-    MessageState.HELD: Cell("! HELD", "yellow"),
-    MessageState.HISTORICAL: Cell("— old", "dim"),
-    MessageState.DUPLICATE: Cell("— again", "dim"),
-}
+    TransactionStatus.CANCELLED: Cell("✗ CANCELLED", "red"), DeliveryStatus.PENDING: Cell("… waiting", "dim"),
+    DeliveryStatus.RETRYING: Cell("! RETRYING", "yellow"), DeliveryStatus.DELIVERED: Cell("✓ DELIVERED", "green"),
+    DeliveryStatus.FAILED: Cell("✗ FAILED", "red"), MessageState.PAYMENT: Cell("✓ PAYMENT", "green"),
+    MessageState.NOT_PAYMENT: Cell("— other", "dim"), MessageState.UNPARSED: Cell("! UNREAD", "yellow"),
+    MessageState.INCOMPLETE: Cell("… parts missing", "dim"), MessageState.HELD: Cell("! HELD", "yellow"),
+    MessageState.HISTORICAL: Cell("— old", "dim"), MessageState.DUPLICATE: Cell("— again", "dim"),
+}  # fmt: skip
 
 
 def state(value: object) -> Cell:

@@ -176,19 +176,14 @@ def _message(message: Row, line: object, terminal: Terminal) -> list[tuple[str, 
         phone(at(read, "payer_phone")),
     )
     return [
-        ("from", sender),
-        ("centre", clean(message.get("smsc"))),
-        ("sent", clock(message.get("smsc_ts"), terminal)),
-        ("stored", clock(message.get("received_at"), terminal)),
-        ("to line", phone(at(line, "phone_number"))),
+        ("from", sender), ("centre", clean(message.get("smsc"))), ("sent", clock(message.get("smsc_ts"), terminal)),
+        ("stored", clock(message.get("received_at"), terminal)), ("to line", phone(at(line, "phone_number"))),
         ("trusted", "" if trusted is None else "yes" if trusted else "no"),
         ("doubts", ", ".join(map(clean, reasons)) if isinstance(reasons, list) else ""),
-        ("says", " · ".join(part for part in parts if part)),
-        ("reference", clean(at(message, "fields.reference"))),
-        ("balance", clean(at(message, "fields.balance"))),
-        ("its ID", clean(at(message, "fields.transaction_id"))),
+        ("says", " · ".join(part for part in parts if part)), ("reference", clean(at(message, "fields.reference"))),
+        ("balance", clean(at(message, "fields.balance"))), ("its ID", clean(at(message, "fields.transaction_id"))),
         ("id", clean(message.get("id"))),
-    ]
+    ]  # fmt: skip
 
 
 def _chain(row: Row, terminal: Terminal) -> list[tuple[str, str]]:

@@ -165,14 +165,9 @@ def _sentence(failure: Failure) -> str:
 
 
 _NAMES: Final = {
-    "\r": "enter",
-    "\n": "enter",
-    "\t": "tab",
-    "\x04": "ctrl-d",
-    "\x08": "backspace",
-    "\x7f": "backspace",
+    "\r": "enter", "\n": "enter", "\t": "tab", "\x04": "ctrl-d", "\x08": "backspace", "\x7f": "backspace",
     "\x1b": "escape",
-}
+}  # fmt: skip
 _SEQUENCES: Final = {"A": "up", "B": "down", "Z": "up"}
 """The final letter of the sequences of arrows and shift-tab: ESC [ A, or ESC O A in application mode (ECMA-48, 5.4)."""
 _READ_BYTES: Final = 1024

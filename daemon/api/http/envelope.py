@@ -134,13 +134,9 @@ class Application:
         # Do not log the message: it may quote the caller's data.
         frames = traceback.extract_tb(error.__traceback__)
         self._service.hooks.log.error(
-            "api.fault",
-            request_id=request_id,
-            method=scope["method"],
-            route=getattr(scope.get("route"), "path", ""),
-            error=type(error).__name__,
-            where=[f"{frame.filename}:{frame.lineno} {frame.name}" for frame in frames],
-        )
+            "api.fault", request_id=request_id, method=scope["method"], route=getattr(scope.get("route"), "path", ""),
+            error=type(error).__name__, where=[f"{frame.filename}:{frame.lineno} {frame.name}" for frame in frames],
+        )  # fmt: skip
         return Refusal(ErrorCode.INTERNAL_ERROR)
 
     def _check_host(self, scope: Scope) -> None:

@@ -261,15 +261,11 @@ def _known_json(known: KnownModems, device: Device, state: ModemHealth | None, n
     times = [at for at in (condition.last_sms_at, *last) if at is not None]
     by_sim = {method.sim_seq: method for method in known.methods if method.sim_seq is not None}
     return {
-        **modem_health.health_json(condition, found),
-        "name": device.name,
-        "manufacturer": device.manufacturer,
-        "model": device.model,
-        "imei": device.imei,
-        "last_sms_at": timestamp_or_none(max(times, default=None)),
+        **modem_health.health_json(condition, found), "name": device.name, "manufacturer": device.manufacturer,
+        "model": device.model, "imei": device.imei, "last_sms_at": timestamp_or_none(max(times, default=None)),
         "last_seen_at": timestamp(device.last_seen_at),
         "sims": [_sim_json(sim, by_sim.get(sim.seq), known.rhythms.get(sim.sim_key)) for sim in sims],
-    }
+    }  # fmt: skip
 
 
 def _unknown_json(state: ModemHealth, now: int) -> Json:
@@ -293,14 +289,9 @@ def _sim_json(sim: Sim, method: PaymentMethod | None, rhythm: Rhythm | None) -> 
 
 def _text_json(text: PayerText) -> Json:
     return {
-        "id": text.id,
-        "number": text.number,
-        "status": text.status,
-        "why": text.why,
-        "parts_sent": text.parts_sent,
-        "created_at": timestamp(text.created_at),
-        "ended_at": timestamp_or_none(text.ended_at),
-    }
+        "id": text.id, "number": text.number, "status": text.status, "why": text.why, "parts_sent": text.parts_sent,
+        "created_at": timestamp(text.created_at), "ended_at": timestamp_or_none(text.ended_at),
+    }  # fmt: skip
 
 
 def _source_password(text: str) -> str | Wrong:

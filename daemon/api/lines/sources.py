@@ -120,21 +120,16 @@ def _as_json(call: Call, settings: SourceSettings, row: sources.SourceRow | None
     bad = next((each for each in phones if each.state != "ready"), None)
     shown = bad or (phones[0] if phones else None)
     return {
-        "name": settings.name,
-        "kind": settings.kind,
-        "enabled": settings.enabled,
-        "trust_level": settings.level,
+        "name": settings.name, "kind": settings.kind, "enabled": settings.enabled, "trust_level": settings.level,
         "may_pay": settings.may_pay if posts else None,
         "state": ("off" if not settings.enabled else "starting") if shown is None else shown.state,
-        "detail": "" if shown is None else shown.detail,
-        "next": "" if shown is None else shown.next_step,
+        "detail": "" if shown is None else shown.detail, "next": "" if shown is None else shown.next_step,
         "url": _post_url(call.env, settings) if posts else settings.url if settings.kind == SourceKind.HILINK else "",
         "heard_at": timestamp_or_none(None if row is None else row.heard_at),
         "refused": 0 if row is None else row.refused,
         "refused_at": timestamp_or_none(None if row is None else row.refused_at),
-        "preset": settings.preset if posts else None,
-        "last_post": None if running is None else running.last,
-    }
+        "preset": settings.preset if posts else None, "last_post": None if running is None else running.last,
+    }  # fmt: skip
 
 
 async def rotate_key(call: Call) -> Reply:
@@ -144,14 +139,9 @@ async def rotate_key(call: Call) -> Reply:
     key = await new_key(call.env, call.caller, name)
     settings = next(each for each in call.env.config.sources if each.name == name)
     data = {
-        "name": name,
-        "key": key,
-        "url": _post_url(call.env, settings, key),
-        "preset": settings.preset,
-        "phone_url": settings.phone_url,
-        "user": settings.user,
-        "ping_s": settings.ping_s,
-    }
+        "name": name, "key": key, "url": _post_url(call.env, settings, key), "preset": settings.preset,
+        "phone_url": settings.phone_url, "user": settings.user, "ping_s": settings.ping_s,
+    }  # fmt: skip
     return Reply(200, success(data), (NO_STORE,))
 
 

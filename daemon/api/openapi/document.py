@@ -67,13 +67,9 @@ TAGS: Final = (
     ("/v1/keys", "Access", ""),
 )
 _ALWAYS: Final = (
-    ErrorCode.MALFORMED_REQUEST,
-    ErrorCode.ROUTE_NOT_FOUND,
-    ErrorCode.MISDIRECTED_REQUEST,
-    ErrorCode.HEADERS_TOO_LARGE,
-    ErrorCode.INTERNAL_ERROR,
-    ErrorCode.UNAVAILABLE,
-)
+    ErrorCode.MALFORMED_REQUEST, ErrorCode.ROUTE_NOT_FOUND, ErrorCode.MISDIRECTED_REQUEST,
+    ErrorCode.HEADERS_TOO_LARGE, ErrorCode.INTERNAL_ERROR, ErrorCode.UNAVAILABLE,
+)  # fmt: skip
 _OF_CALLERS: Final = (ErrorCode.UNAUTHORIZED, ErrorCode.RATE_LIMITED, ErrorCode.VALIDATION_ERROR)
 _OF_BODIES: Final = (
     ErrorCode.INVALID_JSON,

@@ -22,13 +22,9 @@ from daemon.core.shape import sample
 from daemon.wire import VERSION, ErrorCode, Path
 
 FOLDERS: Final = {
-    "shop": "For the shop",
-    "developers": "For developers",
-    "operators": "For operators",
-    "commands": "Commands",
-    "contributing": "How it is built",
-    "decisions": "Decisions",
-}
+    "shop": "For the shop", "developers": "For developers", "operators": "For operators", "commands": "Commands",
+    "contributing": "How it is built", "decisions": "Decisions",
+}  # fmt: skip
 """The folders of documents, each with its heading."""
 HITS_MAX: Final = 40
 WORDS_MAX: Final = 8
@@ -131,13 +127,9 @@ def search(wanted: str) -> list[Hit]:
             place = max(text.find(words[0]), 0)
             end = place + len(words[0])
             hit = Hit(
-                section.address,
-                section.document,
-                section.heading,
-                section.text[max(place - _SNIPPET, 0) : place],
-                section.text[place:end] if words[0] in text else "",
-                section.text[end : end + _SNIPPET],
-            )
+                section.address, section.document, section.heading, section.text[max(place - _SNIPPET, 0) : place],
+                section.text[place:end] if words[0] in text else "", section.text[end : end + _SNIPPET],
+            )  # fmt: skip
             found.append((-sum(word in heading for word in words), hit))
     found.sort(key=lambda each: each[0])
     return [hit for _, hit in found]

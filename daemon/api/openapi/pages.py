@@ -33,15 +33,10 @@ _MINUTES: Final = (b"cache-control", b"public, max-age=300")
 LINE_CHARACTERS_MAX: Final = 72
 """Longest one-line body in a curl command; a longer body is printed with one line per member."""
 _LIMITS: Final = {
-    "format": "{}",
-    "minimum": "from {}",
-    "maximum": "to {}",
-    "minLength": "at least {} characters",
-    "maxLength": "at most {} characters",
-    "maxItems": "at most {}",
-    "x-maxBytes": "at most {} bytes",
+    "format": "{}", "minimum": "from {}", "maximum": "to {}", "minLength": "at least {} characters",
+    "maxLength": "at most {} characters", "maxItems": "at most {}", "x-maxBytes": "at most {} bytes",
     "default": "default {}",
-}
+}  # fmt: skip
 
 
 _MADE: Final[dict[Path, Reply]] = {}

@@ -45,31 +45,16 @@ from daemon.wire import EventKind
 
 Schema = dict[str, Any]
 COMPONENTS: Final[dict[type[Struct], str]] = {
-    TransactionListItemAnswer: "TransactionListItem",
-    TransactionAnswer: "Transaction",
-    FoundTransactionAnswer: "FoundTransaction",
-    InitializedTransactionAnswer: "InitializedTransaction",
-    ReconciliationAnswer: "Reconciliation",
-    TransactionEventAnswer: "TransactionEvent",
-    PaymentMethodAnswer: "PaymentMethod",
-    PhoneAnswer: "Phone",
-    LineStatusAnswer: "LineStatus",
-    EndpointAnswer: "Endpoint",
-    RuleAnswer: "Rule",
-    RuleTrialAnswer: "RuleTrial",
-    EndpointClaimAnswer: "EndpointClaim",
-    DeliveryAnswer: "Delivery",
-    DeliveryInFullAnswer: "DeliveryInFull",
-    AttemptAnswer: "Attempt",
-    DeadLetterAnswer: "DeadLetter",
-    DeadLetterInFullAnswer: "DeadLetterInFull",
-    MissingPaymentAnswer: "MissingPayment",
-    ApiKeyAnswer: "ApiKey",
-    ReviewAnswer: "Review",
-    ApprovedPayerAnswer: "ApprovedPayer",
-    MessageInFullAnswer: "Message",
-    RepeatedMessageAnswer: "RepeatedMessage",
-}
+    TransactionListItemAnswer: "TransactionListItem", TransactionAnswer: "Transaction",
+    FoundTransactionAnswer: "FoundTransaction", InitializedTransactionAnswer: "InitializedTransaction",
+    ReconciliationAnswer: "Reconciliation", TransactionEventAnswer: "TransactionEvent",
+    PaymentMethodAnswer: "PaymentMethod", PhoneAnswer: "Phone", LineStatusAnswer: "LineStatus",
+    EndpointAnswer: "Endpoint", RuleAnswer: "Rule", RuleTrialAnswer: "RuleTrial",
+    EndpointClaimAnswer: "EndpointClaim", DeliveryAnswer: "Delivery", DeliveryInFullAnswer: "DeliveryInFull",
+    AttemptAnswer: "Attempt", DeadLetterAnswer: "DeadLetter", DeadLetterInFullAnswer: "DeadLetterInFull",
+    MissingPaymentAnswer: "MissingPayment", ApiKeyAnswer: "ApiKey", ReviewAnswer: "Review",
+    ApprovedPayerAnswer: "ApprovedPayer", MessageInFullAnswer: "Message", RepeatedMessageAnswer: "RepeatedMessage",
+}  # fmt: skip
 """The answers that the document lists by name."""
 _ISO: Final = (
     r"^\s*[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt][0-9]{2}:[0-9]{2}(:[0-9]{2})?(\.[0-9]{1,9})?"

@@ -60,15 +60,10 @@ async def get(call: Call) -> Reply:
     conditions = call.service.hooks.phone_states()
 
     facts = _Facts(
-        conditions,
-        (now - call.service.started_us) // SECOND_US,
-        now,
-        times.doubt is not None,
-        times.witness,
+        conditions, (now - call.service.started_us) // SECOND_US, now, times.doubt is not None, times.witness,
         tuple(dict.fromkeys(fault.cause for fault in call.env.faults.all())),
-        database_bytes=await inspect.database_bytes(call.env.store),
-        **await asyncio.to_thread(_on_disk, call.env),
-    )
+        database_bytes=await inspect.database_bytes(call.env.store), **await asyncio.to_thread(_on_disk, call.env),
+    )  # fmt: skip
 
     def read(reader: Reader) -> _Facts:
         return replace(

@@ -35,13 +35,8 @@ class MoneyKind(StrEnum):
 
 
 COUNTED: Final = (
-    MoneyKind.PAID,
-    MoneyKind.SHORT,
-    MoneyKind.OVER,
-    MoneyKind.UNMATCHED,
-    MoneyKind.REST,
-    MoneyKind.REVERSED,
-)
+    MoneyKind.PAID, MoneyKind.SHORT, MoneyKind.OVER, MoneyKind.UNMATCHED, MoneyKind.REST, MoneyKind.REVERSED,
+)  # fmt: skip
 """Kinds that are money in the wallet; a receipt that its balance disproves is not."""
 DAYS_MAX: Final = 400
 """Longest period of one sheet."""
@@ -231,16 +226,12 @@ def _column(sums: Sequence[WalletSums], wallet: Wallet | None, currency: str) ->
     if wallet is not None:
         came = sum(entry.amount_minor for entry in counted)
         shape["wallet"] = {
-            "says": render(wallet.says, currency),
-            "difference": render(came - wallet.says, currency),
-            "agrees": came == wallet.says,
-            "opening": render(wallet.opening, currency),
-            "closing": render(wallet.closing, currency),
-            "out": render(wallet.out, currency),
-            "other_in": render(wallet.other_in, currency),
-            "untold_in": render(wallet.came_in, currency),
+            "says": render(wallet.says, currency), "difference": render(came - wallet.says, currency),
+            "agrees": came == wallet.says, "opening": render(wallet.opening, currency),
+            "closing": render(wallet.closing, currency), "out": render(wallet.out, currency),
+            "other_in": render(wallet.other_in, currency), "untold_in": render(wallet.came_in, currency),
             "untold_out": render(wallet.went_out, currency),
-        }
+        }  # fmt: skip
     return shape
 
 

@@ -193,14 +193,10 @@ class SimAnswer(Struct, frozen=True):
     def of(cls, sim: Sim, method: PaymentMethod | None) -> Self:
         """Return the answer of a SIM."""
         return cls(
-            sim.slot_index,
-            network_name(sim.network),
-            sim.iccid and sim.iccid[-4:],
-            None if method is None else method.id,
-            None if method is None else method.phone_number,
-            method is None,
+            sim.slot_index, network_name(sim.network), sim.iccid and sim.iccid[-4:],
+            None if method is None else method.id, None if method is None else method.phone_number, method is None,
             sim.ignored_at is not None,
-        )
+        )  # fmt: skip
 
 
 class UpdatedSimAnswer(Struct, frozen=True):

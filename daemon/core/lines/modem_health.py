@@ -91,25 +91,16 @@ TRANSIENT: Final = frozenset({"opening", "starting", "resuming", "restarting"})
 """States that end by themselves within a minute, without the operator."""
 
 _STATES: Final[dict[str, tuple[str, Level]]] = {
-    "unreachable": ("modem.port", Level.FAIL),
-    "gone": ("modem.gone", Level.FAIL),
-    "recovering": ("modem.hung", Level.WARN),
-    "hung": ("modem.hung", Level.FAIL),
-    "hilink": ("modem.hilink", Level.FAIL),
-    "pin_needed": ("modem.pin", Level.FAIL),
-    "pin_wrong": ("modem.pin", Level.FAIL),
-    "puk_needed": ("modem.puk", Level.FAIL),
-    "no_sim": ("modem.sim", Level.FAIL),
-    "not_storing": ("modem.disk", Level.FAIL),
-    "not_deleting": ("modem.disk", Level.WARN),
-    SET_ASIDE: ("modem.set_aside", Level.WARN),
-    "unusable": ("modem.unusable", Level.FAIL),
-    "app_silent": ("modem.app_silent", Level.FAIL),
-    "app_refused": ("modem.app_refused", Level.WARN),
-    "app_locked": ("modem.app_locked", Level.FAIL),
-    "login_needed": ("modem.login", Level.FAIL),
-    "not_allowed": ("modem.not_allowed", Level.FAIL),
-}
+    "unreachable": ("modem.port", Level.FAIL), "gone": ("modem.gone", Level.FAIL),
+    "recovering": ("modem.hung", Level.WARN), "hung": ("modem.hung", Level.FAIL),
+    "hilink": ("modem.hilink", Level.FAIL), "pin_needed": ("modem.pin", Level.FAIL),
+    "pin_wrong": ("modem.pin", Level.FAIL), "puk_needed": ("modem.puk", Level.FAIL),
+    "no_sim": ("modem.sim", Level.FAIL), "not_storing": ("modem.disk", Level.FAIL),
+    "not_deleting": ("modem.disk", Level.WARN), SET_ASIDE: ("modem.set_aside", Level.WARN),
+    "unusable": ("modem.unusable", Level.FAIL), "app_silent": ("modem.app_silent", Level.FAIL),
+    "app_refused": ("modem.app_refused", Level.WARN), "app_locked": ("modem.app_locked", Level.FAIL),
+    "login_needed": ("modem.login", Level.FAIL), "not_allowed": ("modem.not_allowed", Level.FAIL),
+}  # fmt: skip
 _FIXES: Final = dict.fromkeys(("not_storing", "not_deleting"), Text("fault.modem.disk.fix"))
 """Used if the loop itself gives no next step."""
 _REPLUG: Final = Text("fault.modem.replug.fix")
@@ -213,22 +204,15 @@ def health_json(phone: ModemHealth, found: Iterable[ModemProblem]) -> Json:
     if phone.used is not None and phone.total is not None:
         storage = {"used": phone.used, "total": phone.total}
     return {
-        "port": phone.port,
-        "state": phone.state,
-        "detail": phone.detail,
-        "next": phone.next_step,
-        "device_id": phone.device_id,
-        **({"simulated": True} if phone.simulated else {}),
+        "port": phone.port, "state": phone.state, "detail": phone.detail, "next": phone.next_step,
+        "device_id": phone.device_id, **({"simulated": True} if phone.simulated else {}),
         "source": {"name": phone.source, "kind": phone.kind, "trust_level": phone.level},
-        "last_sms_at": timestamp_or_none(phone.last_sms_at),
-        "signal": signal,
-        "registration": phone.registration,
-        "network_name": phone.network,
-        "storage": storage,
+        "last_sms_at": timestamp_or_none(phone.last_sms_at), "signal": signal, "registration": phone.registration,
+        "network_name": phone.network, "storage": storage,
         "storages": [{"name": name, "used": used, "total": total} for name, used, total in phone.storages],
         "heard_at": None if phone.health_at is None else timestamp(phone.health_at),
         "troubles": [problem_json(trouble) for trouble in found],
-    }
+    }  # fmt: skip
 
 
 def problem_json(trouble: ModemProblem) -> Json:

@@ -91,13 +91,9 @@ def balance_chain(place: ChainPosition) -> BalanceChainAnswer:
         for entry in line[max(at - NEIGHBOURS_SHOWN, 0) : at + NEIGHBOURS_SHOWN + 1]
     ]
     return BalanceChainAnswer(
-        standing=place.entry.standing,
-        why=place.entry.why,
-        explanation=_EXPLANATIONS[place.entry.why],
-        doubts=list(place.entry.doubts),
-        currency=place.currency,
-        messages=messages,
-    )
+        standing=place.entry.standing, why=place.entry.why, explanation=_EXPLANATIONS[place.entry.why],
+        doubts=list(place.entry.doubts), currency=place.currency, messages=messages,
+    )  # fmt: skip
 
 
 def reasons_of(row: Message) -> list[str]:
@@ -164,17 +160,10 @@ class MessageAnswer(Struct, frozen=True):
     def of(cls, row: Message, line: str | None, **more: Any) -> Self:
         """Return the answer of a message; `line` is the merchant number that received it."""
         return shown(
-            cls,
-            row,
-            line=line,
-            smsc_ts=timestamp_or_none(row.sent_at),
-            reasons=reasons_of(row),
-            parts=Parts(row.parts_total, row.parts_seen),
-            test=row.mode is Mode.TEST,
-            source=row.source or SourceKind.MODEM,
-            trust_level=row.level,
-            **more,
-        )
+            cls, row, line=line, smsc_ts=timestamp_or_none(row.sent_at), reasons=reasons_of(row),
+            parts=Parts(row.parts_total, row.parts_seen), test=row.mode is Mode.TEST,
+            source=row.source or SourceKind.MODEM, trust_level=row.level, **more,
+        )  # fmt: skip
 
 
 class MessageInFullAnswer(MessageAnswer, frozen=True):

@@ -115,15 +115,10 @@ def code_text(texting: Texting, line: TextLine, *, number: str, minor: int, curr
     """Return the text of the SMS with the payment code."""
     step = texting.steps.get(network_of_number(number) or line.network or "", "")
     return _filled(
-        texting,
-        "sms.code",
-        texting.code_text,
-        amount=f"{currency} {render(minor, currency)}",
-        number=national_format(line.phone_number),
-        account=line.account_name,
-        code=code,
+        texting, "sms.code", texting.code_text, amount=f"{currency} {render(minor, currency)}",
+        number=national_format(line.phone_number), account=line.account_name, code=code,
         steps=first_step(step) if step else Text("sms.menu"),
-    )
+    )  # fmt: skip
 
 
 def first_step(step: str) -> Text | str:
@@ -141,15 +136,9 @@ def receipt_text(texting: Texting, line: TextLine, verdict: Verdict, *, minor: i
         by = f"{currency} {render(abs(short), currency)}"
         result = Text("sms.result.short" if short < 0 else "sms.result.over", amount=by)
     return _filled(
-        texting,
-        "sms.receipt",
-        texting.receipt_text,
-        amount=f"{currency} {render(minor, currency)}",
-        number=national_format(line.phone_number),
-        account=line.account_name,
-        code=code,
-        result=result,
-    )
+        texting, "sms.receipt", texting.receipt_text, amount=f"{currency} {render(minor, currency)}",
+        number=national_format(line.phone_number), account=line.account_name, code=code, result=result,
+    )  # fmt: skip
 
 
 def _filled(texting: Texting, key: str, own: str, **values: Text | str) -> str:

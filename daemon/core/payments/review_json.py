@@ -88,13 +88,9 @@ class ReviewMessage(Struct, frozen=True):
         """Return the answer of a message."""
         provider = None if row.provider is None else PROVIDERS.get(row.provider)
         return shown(
-            cls,
-            row,
-            expected_senders=[] if provider is None else list(provider.senders),
-            smsc_ts=timestamp_or_none(row.sent_at),
-            fields=_decode(row.fields),
-            reasons=reasons_of(row),
-        )
+            cls, row, expected_senders=[] if provider is None else list(provider.senders),
+            smsc_ts=timestamp_or_none(row.sent_at), fields=_decode(row.fields), reasons=reasons_of(row),
+        )  # fmt: skip
 
 
 class ReviewLine(Struct, frozen=True):
@@ -137,18 +133,11 @@ class ReviewPayment(Struct, frozen=True):
         """Return the answer of a payment."""
         payer, source = payer_of(None, row)
         return shown(
-            cls,
-            row,
-            network=network_of(row.provider),
-            transaction_id=row.telco_id_as_read,
-            amount=render(row.amount_minor, row.currency),
-            balance=amount_or_none(row.balance_minor, row.currency),
-            payer=payer,
-            payer_source=source,
-            timestamp=timestamp(row.telco_at),
-            received_at=timestamp(row.stored_at),
+            cls, row, network=network_of(row.provider), transaction_id=row.telco_id_as_read,
+            amount=render(row.amount_minor, row.currency), balance=amount_or_none(row.balance_minor, row.currency),
+            payer=payer, payer_source=source, timestamp=timestamp(row.telco_at), received_at=timestamp(row.stored_at),
             reference=None if pays is None else pays.reference,
-        )
+        )  # fmt: skip
 
 
 class ReviewRequest(TransactionListItemAnswer, frozen=True, kw_only=True):

@@ -127,17 +127,7 @@ def fault_json(fault: Fault) -> Json:
 def as_notice(fault: Fault) -> NoticeRow:
     """Return a fault as a notice that is in no table."""
     return NoticeRow(
-        seq=0,
-        id=fault.id,
-        cause=fault.cause,
-        kind=f"fault.{fault.cause}",
-        urgent=True,
-        text=str(fault.text),
-        next=fault.next_step,
-        count=fault.count,
-        told=int(fault.told_at is not None),
-        first_at=fault.since,
-        last_at=fault.since,
-        seen_at=None,
-        recovered_at=None,
-    )
+        seq=0, id=fault.id, cause=fault.cause, kind=f"fault.{fault.cause}", urgent=True, text=str(fault.text),
+        next=fault.next_step, count=fault.count, told=int(fault.told_at is not None), first_at=fault.since,
+        last_at=fault.since, seen_at=None, recovered_at=None,
+    )  # fmt: skip

@@ -198,15 +198,10 @@ def notice_for(event: Event, facts: Facts) -> EventNotice | None:
     for name, value in known.items():
         command = command.replace(f"{{{name}}}", str(value))
     return EventNotice(
-        cause=":".join((rule.cause or event.type, *about)),
-        kind=event.type,
-        text=_text(event.type, facts),
-        next=command,
-        urgent=rule.urgent,
-        ends=rule.ends,
-        closes=tuple(":".join((name, *about)) for name in rule.closes),
-        quiet=rule.quiet,
-    )
+        cause=":".join((rule.cause or event.type, *about)), kind=event.type, text=_text(event.type, facts),
+        next=command, urgent=rule.urgent, ends=rule.ends,
+        closes=tuple(":".join((name, *about)) for name in rule.closes), quiet=rule.quiet,
+    )  # fmt: skip
 
 
 def disk_cause(room: SpaceStep) -> str:
@@ -222,14 +217,7 @@ def retry_at(tries: int, now_us: int) -> int | None:
 def notice(row: NoticeRow) -> Json:
     """Return the object of a notice; `next` is the command to type, or null."""
     return {
-        "id": row.id,
-        "kind": row.kind,
-        "urgent": row.urgent,
-        "text": row.text,
-        "next": row.next or None,
-        "count": row.count,
-        "first_at": timestamp(row.first_at),
-        "last_at": timestamp(row.last_at),
-        "seen_at": timestamp_or_none(row.seen_at),
-        "recovered_at": timestamp_or_none(row.recovered_at),
-    }
+        "id": row.id, "kind": row.kind, "urgent": row.urgent, "text": row.text, "next": row.next or None,
+        "count": row.count, "first_at": timestamp(row.first_at), "last_at": timestamp(row.last_at),
+        "seen_at": timestamp_or_none(row.seen_at), "recovered_at": timestamp_or_none(row.recovered_at),
+    }  # fmt: skip

@@ -368,45 +368,20 @@ def _row(model: type[Row], **known: Any) -> Row:
 
 def _transaction(now: int) -> Transaction:
     return _row(
-        Transaction,
-        id=ZERO_ID,
-        mode=Mode.TEST,
-        origin="request",
-        status=TransactionStatus.SUCCESS,
-        svc_code="A7K2M9",
-        expected_minor=2500,
-        currency="GHS",
-        phone_number="+233200000000",
-        customer_name="Test Payer",
-        meta="{}",
-        created_at=now - 60 * SECOND_US,
-        expires_at=now,
-        payment_id=ZERO_ID,
-        matched_by="code",
-        processing_at=now,
-        completed_at=now,
-        late=False,
-    )
+        Transaction, id=ZERO_ID, mode=Mode.TEST, origin="request", status=TransactionStatus.SUCCESS,
+        svc_code="A7K2M9", expected_minor=2500, currency="GHS", phone_number="+233200000000",
+        customer_name="Test Payer", meta="{}", created_at=now - 60 * SECOND_US, expires_at=now, payment_id=ZERO_ID,
+        matched_by="code", processing_at=now, completed_at=now, late=False,
+    )  # fmt: skip
 
 
 def _payment(now: int) -> Payment:
     return _row(
-        Payment,
-        id=ZERO_ID,
-        mode=Mode.TEST,
-        provider="momo_mtn",
-        telco_id_as_read="0000000000",
-        payment_method_id=ZERO_ID,
-        device_id=ZERO_ID,
-        slot_index=0,
-        amount_minor=2500,
-        currency="GHS",
-        payer_name="TEST PAYER",
-        payer_phone="+233200000000",
-        reference_text="A7K2M9",
-        telco_at=now - SECOND_US,
+        Payment, id=ZERO_ID, mode=Mode.TEST, provider="momo_mtn", telco_id_as_read="0000000000",
+        payment_method_id=ZERO_ID, device_id=ZERO_ID, slot_index=0, amount_minor=2500, currency="GHS",
+        payer_name="TEST PAYER", payer_phone="+233200000000", reference_text="A7K2M9", telco_at=now - SECOND_US,
         stored_at=now,
-    )
+    )  # fmt: skip
 
 
 _METHOD: Final = _row(

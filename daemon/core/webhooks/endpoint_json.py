@@ -86,15 +86,9 @@ class DeliveryAnswer(Struct, frozen=True):
         next_attempt_at = None if paused else timestamp_or_none(row.next_attempt_at)
         waiting = ("endpoint_paused" if paused else row.waiting) if open_ else None
         return shown(
-            cls,
-            row,
-            kind=target.kind,
-            next_attempt_at=next_attempt_at,
-            waiting=waiting,
-            error=error_of(row),
-            sequence=row.seq,
-            **more,
-        )
+            cls, row, kind=target.kind, next_attempt_at=next_attempt_at, waiting=waiting, error=error_of(row),
+            sequence=row.seq, **more,
+        )  # fmt: skip
 
 
 class DeliveryInFullAnswer(DeliveryAnswer, frozen=True):
@@ -182,20 +176,11 @@ class DeadLetterAnswer(Struct, frozen=True):
         """Return the answer of a dead letter; `delivery` is its delivery as it is now, `body` the delivery's."""
         found = diagnose(row, target)
         return shown(
-            cls,
-            row,
-            webhook_id=delivery.webhook_id,
-            endpoint_id=delivery.endpoint_id if target.kind == "endpoint" else None,
-            url=target.url,
-            event=delivery.event,
-            transaction_id=delivery.transaction_id,
-            diagnosis=found.text,
-            cause=found.cause,
-            delivery_status=delivery.status,
-            test=delivery.test,
-            payment=PaymentSummary.of(body),
-            **more,
-        )
+            cls, row, webhook_id=delivery.webhook_id,
+            endpoint_id=delivery.endpoint_id if target.kind == "endpoint" else None, url=target.url,
+            event=delivery.event, transaction_id=delivery.transaction_id, diagnosis=found.text, cause=found.cause,
+            delivery_status=delivery.status, test=delivery.test, payment=PaymentSummary.of(body), **more,
+        )  # fmt: skip
 
 
 class DeadLetterInFullAnswer(DeadLetterAnswer, frozen=True):

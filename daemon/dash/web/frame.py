@@ -116,23 +116,14 @@ class Frame:
         title = shown.title or (t(page.title) if page is not None else t("momo"))
         places = {key: str(text) for key, text in visit.places.items()}
         values: dict[str, Any] = {
-            "v": visit,
-            "t": t,
-            "parent": "fragment.html" if fragment else "base.html",
-            "title": title,
-            "shop": visit.shop_name,
-            "menu": self._groups(visit),
-            "files": self._look.names,
+            "v": visit, "t": t, "parent": "fragment.html" if fragment else "base.html", "title": title,
+            "shop": visit.shop_name, "menu": self._groups(visit), "files": self._look.names,
             "said": t(said) if said.startswith("said_") and t.has(said) else "",
             "live": " ".join(page.live) if page is not None and visit.who is not None else "",
-            "here_path": visit.here,
-            "command": _filled(page.command, places) if page is not None else "",
-            "bare": page is not None and page.bare,
-            "languages": [(code, about(code)["name"]) for code in LANGUAGES],
-            "token_field": FIELD,
-            "problem": "",
-            **shown.values,
-        }
+            "here_path": visit.here, "command": _filled(page.command, places) if page is not None else "",
+            "bare": page is not None and page.bare, "languages": [(code, about(code)["name"]) for code in LANGUAGES],
+            "token_field": FIELD, "problem": "", **shown.values,
+        }  # fmt: skip
         return self._look.fill(shown.template, **values)
 
     def error(self, visit: Visit, error: Refusal | Unavailable) -> Shown:

@@ -45,18 +45,11 @@ _BEAT: Final = b"event: beat\ndata: {}\n\n"
 LINES_EVERY_S: Final = 5.0
 """The modems are looked at this often while a tab is open: their state is not in the journal."""
 _KINDS: Final = (
-    ("review.", ("review", "now")),
-    ("delivery.", ("delivery", "now")),
-    ("endpoint.", ("delivery", "now")),
-    ("sim.", ("line", "now")),
-    ("modem.", ("line", "now")),
-    ("payment_method.", ("line", "now")),
-    ("payment.", ("now",)),
-    ("transaction.", ("now",)),
-    ("message.", ("now",)),
-    ("notice.", ("now",)),
+    ("review.", ("review", "now")), ("delivery.", ("delivery", "now")), ("endpoint.", ("delivery", "now")),
+    ("sim.", ("line", "now")), ("modem.", ("line", "now")), ("payment_method.", ("line", "now")),
+    ("payment.", ("now",)), ("transaction.", ("now",)), ("message.", ("now",)), ("notice.", ("now",)),
     ("balance.", ("now",)),
-)
+)  # fmt: skip
 _MONEY: Final = frozenset({"transaction.verified", "payment.walk_in", "review.opened"})
 
 

@@ -23,17 +23,9 @@ def new_row(
 ) -> dict[str, Any]:
     """Return the row of a new user without a second factor, for `add`."""
     return {
-        "id": user_id,
-        "name": name,
-        "role": role,
-        "password_hash": password_hash,
-        "totp_sealed": None,
-        "totp_step": None,
-        "created_at": now,
-        "password_at": now,
-        "disabled_at": None,
-        "branch_id": branch_id,
-    }
+        "id": user_id, "name": name, "role": role, "password_hash": password_hash, "totp_sealed": None,
+        "totp_step": None, "created_at": now, "password_at": now, "disabled_at": None, "branch_id": branch_id,
+    }  # fmt: skip
 
 
 def add(tx: Tx, user: dict[str, Any]) -> bool:
@@ -191,20 +183,10 @@ def new_key_row(
     parts = parse_key(text)
     assert parts is not None, "it was just made"
     return {
-        "id": key_id,
-        "name": name,
-        "mode": parts.mode,
-        "kind": parts.kind,
-        "hint": parts.hint,
-        "sha256": hash_key(text),
-        "scopes": json.dumps(sorted(scopes)),
-        "created_at": now,
-        "expires_at": expires_at,
-        "revoked_at": None,
-        "last_used_at": None,
-        "last_used_from": None,
-        "branch_id": None,
-    }
+        "id": key_id, "name": name, "mode": parts.mode, "kind": parts.kind, "hint": parts.hint,
+        "sha256": hash_key(text), "scopes": json.dumps(sorted(scopes)), "created_at": now, "expires_at": expires_at,
+        "revoked_at": None, "last_used_at": None, "last_used_from": None, "branch_id": None,
+    }  # fmt: skip
 
 
 def add_key(tx: Tx, key: dict[str, Any]) -> None:

@@ -230,18 +230,12 @@ _IDS: Final = "id IN (SELECT value ->> 0 FROM json_each(:ids))"
 _THEIR_TRANSACTION: Final = "transaction_id IN (SELECT value ->> 0 FROM json_each(:ids))"
 _OF_MESSAGES: Final = "message_seq IN (SELECT seq FROM messages WHERE id IN (SELECT value ->> 0 FROM json_each(:ids)))"
 PLACES: Final = (
-    ("payments", "payments", _IDS),
-    ("transactions", "orders", _IDS),
-    ("sms_parts", "messages", _OF_MESSAGES),
-    ("messages", "messages", _IDS),
-    ("sms_outbox", "texts", _IDS),
-    ("deliveries", "transactions", _THEIRS),
+    ("payments", "payments", _IDS), ("transactions", "orders", _IDS), ("sms_parts", "messages", _OF_MESSAGES),
+    ("messages", "messages", _IDS), ("sms_outbox", "texts", _IDS), ("deliveries", "transactions", _THEIRS),
     ("dead_letters", "transactions", f"delivery_id IN (SELECT id FROM deliveries WHERE {_THEIRS})"),
-    ("reviews", "reviews", _IDS),
-    ("reconciliations", "transactions", _THEIR_TRANSACTION),
-    ("cancellations", "transactions", _THEIR_TRANSACTION),
-    ("routings", "payments", f"payment_seq IN {_SEQS}"),
-)
+    ("reviews", "reviews", _IDS), ("reconciliations", "transactions", _THEIR_TRANSACTION),
+    ("cancellations", "transactions", _THEIR_TRANSACTION), ("routings", "payments", f"payment_seq IN {_SEQS}"),
+)  # fmt: skip
 """The tables with columns that the schema marks `erased`, `forgotten` or `cleaned`: kind of ids, and which rows are the payer's."""
 _DELETED: Final = (
     ("request_names", "orders", _THEIR_TRANSACTION),

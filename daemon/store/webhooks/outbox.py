@@ -241,18 +241,11 @@ class Outbox(Struct, frozen=True):
         mode, data = transaction.mode, event.data(endpoint)
         body = core_body.payload(event.kind, webhook_id, now, mode, data)
         return {
-            "id": ids.time_ordered(self.new_id(), now),
-            "webhook_id": webhook_id,
-            "endpoint_seq": endpoint.seq,
-            "event": event.kind,
-            "subject": -transaction.seq if payment is None else payment.seq,
-            "revision": event.revision,
-            "transaction_seq": transaction.seq,
-            "test": int(mode is Mode.TEST),
-            "body": body,
-            "bulk": int(event.bulk),
-            "created_at": now,
-        }
+            "id": ids.time_ordered(self.new_id(), now), "webhook_id": webhook_id, "endpoint_seq": endpoint.seq,
+            "event": event.kind, "subject": -transaction.seq if payment is None else payment.seq,
+            "revision": event.revision, "transaction_seq": transaction.seq, "test": int(mode is Mode.TEST),
+            "body": body, "bulk": int(event.bulk), "created_at": now,
+        }  # fmt: skip
 
 
 def _forwarded(tx: Tx, facts: Forwarded, *, revision: int = 0, bulk: bool = False) -> _Event:

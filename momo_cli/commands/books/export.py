@@ -310,14 +310,9 @@ def import_(
         notes += [clean(one["sentence"]) for one in (proof, *proof["messages"])]
     steps = list(dict.fromkeys(row["next"] for row in found))
     return Answer(
-        document,
-        found,
-        heading=told,
-        empty=f"{said}. Nothing differs.",
-        notes=notes,
-        next=steps[:3],
+        document, found, heading=told, empty=f"{said}. Nothing differs.", notes=notes, next=steps[:3],
         exit_code=exit_codes.FINDINGS if found or unread else exit_codes.OK,
-    )
+    )  # fmt: skip
 
 
 def _read(file: str, data: bytes, columns: Sequence[str]) -> Statement:

@@ -88,16 +88,10 @@ def list_(
     kind = state.lower() if state else None
     check_choice(kind, "--state", list(MessageState))
     reply = client.get(
-        Path.LOCAL_MESSAGES,
-        limit=limit,
-        offset=offset,
-        state=kind,
-        line=line,
-        sender=sender,
-        since=time_of(since or None, "--since", terminal),
-        mode=None if client.sandbox else Mode.LIVE,
+        Path.LOCAL_MESSAGES, limit=limit, offset=offset, state=kind, line=line, sender=sender,
+        since=time_of(since or None, "--since", terminal), mode=None if client.sandbox else Mode.LIVE,
         show_body="1" if show_body else None,
-    )
+    )  # fmt: skip
     return Answer(
         *reply.parts,
         heading=list_heading(reply, "messages", offset=offset, kind=kind),
@@ -411,16 +405,10 @@ def describe_message(source: Source, body: str) -> dict[str, Any]:
     """Return the fields of one message and why it is, or is not, a payment, as `momo messages parse --json` prints it."""
     reading = read_by(source, body)
     row: dict[str, Any] = {
-        "kind": str(reading.kind),
-        "network": None,
-        "wording": None,
-        "sender": source.sender,
-        "is_receipt": isinstance(reading, Payment),
-        "why": _why_wording(source, reading),
-        "fields": fields(reading),
-        "extra": {},
-        "nearest": None,
-    }
+        "kind": str(reading.kind), "network": None, "wording": None, "sender": source.sender,
+        "is_receipt": isinstance(reading, Payment), "why": _why_wording(source, reading), "fields": fields(reading),
+        "extra": {}, "nearest": None,
+    }  # fmt: skip
     if not isinstance(reading, Unreadable):
         row |= {"network": reading.network, "wording": reading.wording}
         return row | {"extra": dict(reading.extra)}

@@ -127,32 +127,19 @@ def list_(
     other_origin = None if origin is _Origin.REQUEST else str(origin)
     other_sort = None if sort == _SORTS[0] else sort
     query = {
-        "status": wanted,
-        "origin": other_origin,
-        "mode": Mode.TEST if client.sandbox else Mode.LIVE,
-        **period(since, until, terminal),
-        "phone_number": phone,
-        "search": search,
-        "unsettled": "true" if unsettled else None,
-        "branch": branch,
-        "sort": other_sort,
+        "status": wanted, "origin": other_origin, "mode": Mode.TEST if client.sandbox else Mode.LIVE,
+        **period(since, until, terminal), "phone_number": phone, "search": search,
+        "unsettled": "true" if unsettled else None, "branch": branch, "sort": other_sort,
         "per_page": _PER_PAGE_MAX if every else per_page,
-    }
+    }  # fmt: skip
     if every:
         return Answer(rows=_all(client, query), stream=not terminal.human, summary=True)
     reply = client.get(Path.TRANSACTIONS, page=page, **query)
     flags = {
-        "--status": wanted,
-        "--origin": other_origin,
-        "--from": since,
-        "--to": until,
-        "--phone": phone,
-        "--search": search,
-        "--branch": branch,
-        "--sort": other_sort,
-        "--per-page": None if per_page == _PER_PAGE else str(per_page),
-        "--page": str(page + 1),
-    }
+        "--status": wanted, "--origin": other_origin, "--from": since, "--to": until, "--phone": phone,
+        "--search": search, "--branch": branch, "--sort": other_sort,
+        "--per-page": None if per_page == _PER_PAGE else str(per_page), "--page": str(page + 1),
+    }  # fmt: skip
     kind = f"unsettled {_kind(wanted, origin)}" if unsettled else _kind(wanted, origin)
     rows = mark_doubted(reply.data or [], client, terminal)
     total, more = at(reply.body, "pagination.total"), at(reply.body, "pagination.has_next")
@@ -578,21 +565,13 @@ def init(
         raise usage("the customer's number is given twice, as PHONE and as --phone")
     phone_number = phone_number or number
     given = {
-        "amount": value,
-        "phone_number": phone_number,
-        "currency": currency,
-        "customer_name": name,
-        "description": purpose,
-        "client_reference": client_ref,
-        "expires_in_hours": None if expires is None else _hours(expires),
-        "webhook_url": webhook_url,
-        "redirect_url": redirect_url,
-        "meta": None if meta is None else read_json(meta, "--meta"),
-        "expected_telco_transaction_id": expect_txid,
-        "expected_payer_phone": expect_payer,
-        "expected_payer_name": expect_payer_name,
-        "send_sms_to_payer": False if no_sms else None,
-    }
+        "amount": value, "phone_number": phone_number, "currency": currency, "customer_name": name,
+        "description": purpose, "client_reference": client_ref,
+        "expires_in_hours": None if expires is None else _hours(expires), "webhook_url": webhook_url,
+        "redirect_url": redirect_url, "meta": None if meta is None else read_json(meta, "--meta"),
+        "expected_telco_transaction_id": expect_txid, "expected_payer_phone": expect_payer,
+        "expected_payer_name": expect_payer_name, "send_sms_to_payer": False if no_sms else None,
+    }  # fmt: skip
     if meta is not None and not isinstance(given["meta"], dict):
         raise usage('--meta must be a JSON object, like {"order": 17}')
     wait_s = None if wait is None else duration_s(wait, "--wait")

@@ -20,14 +20,9 @@ from momo_cli.socket.client import Client, Reply
 from momo_cli.text import at, clean
 
 _FORGOTTEN: Final = {
-    "payments": "payments",
-    "orders": "transactions",
-    "messages": "texts of SMS that came in",
-    "sms": "SMS that the shop sent",
-    "webhooks": "webhooks",
-    "reviews": "reviews",
-    "approved_names": "approved names",
-}
+    "payments": "payments", "orders": "transactions", "messages": "texts of SMS that came in",
+    "sms": "SMS that the shop sent", "webhooks": "webhooks", "reviews": "reviews", "approved_names": "approved names",
+}  # fmt: skip
 _OPEN: Final = {
     "orders": ("transaction", ""),
     "reviews": ("review", ""),

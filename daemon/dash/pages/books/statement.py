@@ -110,23 +110,14 @@ async def compare(visit: Visit) -> Outcome:
         )
         if slot is not None:
             proof = {
-                "slot": slot,
-                "balance": render(closing.minor),
-                "shown": visit.money(closing.minor),
-                "when": f"{closing.at:%Y-%m-%d %H:%M}",
-                "at": last,
-                "statement_from": first,
-            }
+                "slot": slot, "balance": render(closing.minor), "shown": visit.money(closing.minor),
+                "when": f"{closing.at:%Y-%m-%d %H:%M}", "at": last, "statement_from": first,
+            }  # fmt: skip
     result = {
-        "proof": proof,
-        "entries": len(entries),
-        "agree": agree,
-        "left": statement.out,
-        "unread": statement.unread,
-        "differences": differences,
-        "dated": bool(times),
+        "proof": proof, "entries": len(entries), "agree": agree, "left": statement.out, "unread": statement.unread,
+        "differences": differences, "dated": bool(times),
         "noted": await note_statement(visit.env, visit.caller, digest, facts),
-    }
+    }  # fmt: skip
     return await _page(visit, result, differences[:SHOWN_MAX])
 
 
@@ -180,14 +171,9 @@ def _entry(visit: Visit, entry: StatementEntry, said: Json) -> StatementDifferen
     else:
         href = f"{_PAYMENTS}?search={entry.id}"
     return StatementDifference(
-        str(said["finding"]),
-        entry.id,
-        "" if entry.at is None else f"{entry.at:%Y-%m-%d %H:%M}",
-        visit.money(entry.minor),
-        "" if told is None else visit.money_text(told, "GHS"),
-        href,
-        entry.line,
-    )
+        str(said["finding"]), entry.id, "" if entry.at is None else f"{entry.at:%Y-%m-%d %H:%M}",
+        visit.money(entry.minor), "" if told is None else visit.money_text(told, "GHS"), href, entry.line,
+    )  # fmt: skip
 
 
 async def _page(visit: Visit, result: Mapping[str, Any] | None, shown: Sequence[StatementDifference]) -> Shown:

@@ -75,16 +75,10 @@ async def show_list(visit: Visit) -> Shown | Download:
     )
     end = begin + len(rows)
     return await LIST_PAGE.answer(
-        visit,
-        asked,
-        rows,
-        end if end < total else None,
-        count=f"{total:,}",
-        fields=lambda row: _fields(row.fields),
-        sender=lambda row: sender_name(visit, row.sender),
-        unread=asked.chosen["message"] == MessageState.UNPARSED,
+        visit, asked, rows, end if end < total else None, count=f"{total:,}", fields=lambda row: _fields(row.fields),
+        sender=lambda row: sender_name(visit, row.sender), unread=asked.chosen["message"] == MessageState.UNPARSED,
         manages=visit.may(Operation.MANAGE_MESSAGES),
-    )
+    )  # fmt: skip
 
 
 async def show_one(visit: Visit) -> Shown:

@@ -104,15 +104,9 @@ async def show_customer(visit: Visit) -> Shown | Download:
     name = next((row.payment.payer_name for row in rows if row.payment.payer_name), None)
     page = listing.ListPage("customer", "payments/customer.html", LIST.columns, searched=False)
     return await page.answer(
-        visit,
-        asked,
-        rows,
-        rows[-1].payment.id if more else None,
-        **_sums(visit, totals),
-        number=number,
-        name=name or "",
-        orders=[(order, state_of(order, now)) for order, _ in orders],
-    )
+        visit, asked, rows, rows[-1].payment.id if more else None, **_sums(visit, totals), number=number,
+        name=name or "", orders=[(order, state_of(order, now)) for order, _ in orders],
+    )  # fmt: skip
 
 
 def _sums(visit: Visit, totals: dict[str, tuple[int, int]]) -> dict[str, str]:

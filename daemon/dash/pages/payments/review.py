@@ -47,15 +47,10 @@ NOTES: Final = ("no_money", "nobody_ordered", "given_back")
 """Ready-made notes of a rejection, so that it needs no typing."""
 DECIDED: Final = Choice("decided", ("open", "", "approved", "rejected"), "open")
 _SHOWN_AGAIN: Final = (
-    ErrorCode.BRANCH_ASKED,
-    ErrorCode.NETWORK_MISMATCH,
-    ErrorCode.PAYMENT_REVERSED,
-    ErrorCode.TRANSACTION_NOT_FOUND,
-    ErrorCode.ALREADY_VERIFIED,
-    ErrorCode.NO_MATCHING_TRANSACTION,
-    ErrorCode.TRANSACTION_ID_ALREADY_USED,
+    ErrorCode.BRANCH_ASKED, ErrorCode.NETWORK_MISMATCH, ErrorCode.PAYMENT_REVERSED, ErrorCode.TRANSACTION_NOT_FOUND,
+    ErrorCode.ALREADY_VERIFIED, ErrorCode.NO_MATCHING_TRANSACTION, ErrorCode.TRANSACTION_ID_ALREADY_USED,
     ErrorCode.DECISION_NOT_UNDOABLE,
-)
+)  # fmt: skip
 
 
 async def show_queue(visit: Visit) -> Shown | Goto:
@@ -390,15 +385,9 @@ def paid_of(evidence: ReviewEvidence) -> Paid:
     row = evidence.payment
     if row is not None:
         return Paid(
-            row.amount_minor,
-            row.currency,
-            row.payer_name,
-            row.payer_phone,
-            row.reference_text,
-            row.telco_id_as_read,
-            row.balance_minor,
-            row.telco_at,
-        )
+            row.amount_minor, row.currency, row.payer_name, row.payer_phone, row.reference_text, row.telco_id_as_read,
+            row.balance_minor, row.telco_at,
+        )  # fmt: skip
     fields: Mapping[str, Any] = _decode(evidence.message.fields)
     currency = str(fields.get("currency") or "GHS")
 
@@ -406,15 +395,10 @@ def paid_of(evidence: ReviewEvidence) -> Paid:
         return read_api_amount(str(fields.get(name) or ""), currency)
 
     return Paid(
-        money("amount"),
-        currency,
-        fields.get("payer_name"),
-        read_phone(str(fields.get("payer_phone") or "")),
-        fields.get("reference"),
-        fields.get("transaction_id"),
-        money("balance"),
+        money("amount"), currency, fields.get("payer_name"), read_phone(str(fields.get("payer_phone") or "")),
+        fields.get("reference"), fields.get("transaction_id"), money("balance"),
         evidence.message.sent_at or evidence.message.received_at,
-    )
+    )  # fmt: skip
 
 
 def _is_reversal(evidence: ReviewEvidence) -> bool:

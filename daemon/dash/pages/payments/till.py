@@ -98,13 +98,9 @@ async def make(visit: Visit) -> Outcome:
         if same is not None:
             phone, name = same.phone_number, same.customer_name
     request = InitializeRequest(
-        amount_minor=minor,
-        currency=CURRENCY,
-        phone_number=phone,
-        customer_name=name,
-        description=description or None,
-        send_sms_to_payer="sms" in visit.form,
-    )
+        amount_minor=minor, currency=CURRENCY, phone_number=phone, customer_name=name,
+        description=description or None, send_sms_to_payer="sms" in visit.form,
+    )  # fmt: skip
 
     def place(made: initialize.Initialized) -> Goto:
         return Goto(f"{HERE}/{made.transaction.reference}")

@@ -40,13 +40,9 @@ async def show(visit: Visit) -> Shown | Download:
         names = [user.name for user in users.known(reader)]
         actor = f"user:{asked.search}" if asked.search in names else asked.search
         wanted = JournalFilter(
-            people=asked.chosen["who"] == "people" and actor != _DAEMON,
-            actor=actor,
-            things=THINGS[asked.chosen["thing"]],
-            since=asked.since,
-            until=asked.until,
-            before=asked.number,
-        )
+            people=asked.chosen["who"] == "people" and actor != _DAEMON, actor=actor,
+            things=THINGS[asked.chosen["thing"]], since=asked.since, until=asked.until, before=asked.number,
+        )  # fmt: skip
         rows, more = journal.listed(reader, wanted, limit=asked.limit)
         return rows, more, names
 

@@ -70,27 +70,17 @@ async def show_list(visit: Visit) -> Shown | Download:
     transaction_id, webhook_id = _searched(asked.search)
     kind = asked.chosen["event"]
     wanted = taken(
-        DeliveryFilter,
-        asked,
-        mode=visit.mode if endpoint is None else None,
+        DeliveryFilter, asked, mode=visit.mode if endpoint is None else None,
         endpoint_id=None if endpoint is None else endpoint.id,
-        status=DeliveryStatus(asked.chosen["delivery"]) if asked.chosen["delivery"] else None,
-        implicit=True,
-        event=EventKind(f"transaction.{kind}") if kind else None,
-        transaction_id=transaction_id,
-        webhook_id=webhook_id,
-        after=asked.number,
-    )
+        status=DeliveryStatus(asked.chosen["delivery"]) if asked.chosen["delivery"] else None, implicit=True,
+        event=EventKind(f"transaction.{kind}") if kind else None, transaction_id=transaction_id,
+        webhook_id=webhook_id, after=asked.number,
+    )  # fmt: skip
     page = await visit.env.store.read(lambda reader: delivery_log.listed(reader, wanted, limit=asked.limit))
     return await LIST.answer(
-        visit,
-        asked,
-        page.rows,
-        None if page.last is None else page.last[0].seq,
-        answers={one.id: _answer(visit, one) for one, _ in page.rows},
-        endpoint=endpoint,
-        name_of=common.name_of,
-    )
+        visit, asked, page.rows, None if page.last is None else page.last[0].seq,
+        answers={one.id: _answer(visit, one) for one, _ in page.rows}, endpoint=endpoint, name_of=common.name_of,
+    )  # fmt: skip
 
 
 def _searched(text: str | None) -> tuple[str | None, str | None]:
@@ -283,20 +273,13 @@ async def show_letter(visit: Visit) -> Shown:
     why = diagnose(letter, endpoint)
     is_open = letter.replayed_at is None and letter.resolved_at is None
     values = {
-        "one": letter,
-        "delivery": delivery,
-        "endpoint": endpoint,
-        "name": common.name_of(endpoint),
-        "means": common.cause_words(visit, "cause", why.cause),
-        "mend": common.cause_words(visit, "mend", why.cause),
-        "answered": common.answer_of(visit, letter.last_status_code, letter.error_code),
-        "diagnosis": why.text,
-        "money": _money(visit, body),
-        "open": is_open and letter.dismissed_at is None,
-        "again": is_open and common.may_be_sent_again(delivery, endpoint),
-        "notes_max": NOTES_CHARACTERS_MAX,
+        "one": letter, "delivery": delivery, "endpoint": endpoint, "name": common.name_of(endpoint),
+        "means": common.cause_words(visit, "cause", why.cause), "mend": common.cause_words(visit, "mend", why.cause),
+        "answered": common.answer_of(visit, letter.last_status_code, letter.error_code), "diagnosis": why.text,
+        "money": _money(visit, body), "open": is_open and letter.dismissed_at is None,
+        "again": is_open and common.may_be_sent_again(delivery, endpoint), "notes_max": NOTES_CHARACTERS_MAX,
         "command": f"momo dead-letters show {letter.id}",
-    }
+    }  # fmt: skip
     return Shown("webhooks/dead_letter.html", values, visit.words("dead_letter"))
 
 

@@ -168,18 +168,10 @@ async def _form(visit: Visit, endpoint: Endpoint, rule: Rule | None) -> Shown:
         as_json = visit.query.get("as") == "json"
         values["rows"] = None if as_json else rows_of(json.loads(values["filter"]))
     shown = {
-        "one": endpoint,
-        "name": name_of(endpoint),
-        "rule": rule,
-        "values": values,
-        "latest": latest,
-        "payment_id": payment_id,
-        "trial": trial,
-        "fields": FIELDS,
-        "operators": OPERATORS,
-        "choices": CHOICES,
+        "one": endpoint, "name": name_of(endpoint), "rule": rule, "values": values, "latest": latest,
+        "payment_id": payment_id, "trial": trial, "fields": FIELDS, "operators": OPERATORS, "choices": CHOICES,
         "example": EXAMPLE,
-    }
+    }  # fmt: skip
     title = visit.words("rule_new" if rule is None else "rule_edit")
     return Shown("webhooks/rule.html", shown, title)
 
