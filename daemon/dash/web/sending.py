@@ -4,7 +4,7 @@ Three walls keep a form of another site out: the cookie is SameSite=Strict, `Ori
 each form has a token made from the cookie for its path. The random number of the token is the form's idempotency key.
 """
 
-import hashlib
+import hmac
 import json
 from collections.abc import Mapping
 from http import HTTPStatus
@@ -138,5 +138,6 @@ def claim_form(form: Mapping[str, str], cookie: str, path: str, who: str) -> Ide
     """
     nonce = needed(read_form_token(cookie, path, form.get(FIELD, "")), ErrorCode.FORM_REFUSED)
     fields = sorted((name, text) for name, text in form.items() if name != FIELD)
-    fingerprint = hashlib.sha256(json.dumps(fields).encode()).hexdigest()
+    # Keyed by the token, which is not stored: a PIN or password among the fields could otherwise be found by trying them all.
+    fingerprint = hmac.digest(cookie.encode(), json.dumps(fields).encode(), "sha256").hex()
     return Idempotency(f"{FORMS}{who} {path}", nonce, fingerprint)
