@@ -12,6 +12,7 @@ from daemon.core.branches.place import ALONE, Place
 from daemon.core.errors import Unavailable
 from daemon.core.ids import new_uuid
 from daemon.core.lines.signal_history import SignalHistory
+from daemon.core.lines.ussd import UssdSessions
 from daemon.core.messages import sandbox
 from daemon.core.payments import checkout
 from daemon.core.payments.payer_texts import Texting
@@ -63,6 +64,7 @@ class Env(Struct):
         live_priority: Whether a live delivery is under way, which has priority over bulk resends.
         sandbox_cycles: Counters that make each receipt of the sandbox unique.
         http_address: The `HOST:PORT` that the API listens on, empty if HTTP is off.
+        ussd: The open USSD sessions.
         place: The role of this shop: alone, a branch or a hub.
     """
 
@@ -94,6 +96,7 @@ class Env(Struct):
     live_priority: LivePriority = field(default_factory=LivePriority)
     certificate_names: frozenset[str] = frozenset()
     sandbox_cycles: sandbox.Cycles = field(default_factory=sandbox.Cycles)
+    ussd: UssdSessions = field(default_factory=UssdSessions)
     place: Place = ALONE
 
     @property

@@ -77,6 +77,8 @@ ERRORS: Final[dict[ErrorCode, Spec]] = {
     _E.PAYMENT_METHOD_EXISTS: Spec(409, "This number is already registered.", "Use the existing payment method."),
     _E.USER_EXISTS: Spec(409, "There is a user with this name already.", "List the users with `momo users list`."),
     _E.METHOD_HAS_NO_SIM: Spec(409, "This number is on no SIM.", "Put the number on a SIM first."),
+    _E.USSD_IN_USE: Spec(409, "Another USSD session is open on that line.",
+        "Wait until it ends; it ends by itself when nobody replies for two minutes."),
     _E.DELIVERY_NOT_REDELIVERABLE: Spec(409, "This delivery is still being tried; only delivered and failed ones can be sent again.",
         "Wait until it is delivered or failed."),
     _E.DEAD_LETTER_ALREADY_REPLAYED: Spec(409, "This dead letter was already replayed.", "Look at its delivery."),

@@ -96,6 +96,7 @@ ERRORS: Final[Mapping[ErrorCode, ErrorRow]] = {
     _E.PAYMENT_METHOD_EXISTS: ErrorRow(REFUSED, ("momo lines show {payment_method_id}",)),
     _E.USER_EXISTS: ErrorRow(REFUSED, ("momo users list",)),
     _E.METHOD_HAS_NO_SIM: ErrorRow(REFUSED, ("momo lines update {method_id} --sim {device}:{slot}",)),
+    _E.USSD_IN_USE: ErrorRow(REFUSED, ("momo lines ussd --help",)),
     _E.DELIVERY_NOT_REDELIVERABLE: ErrorRow(REFUSED, ("momo deliveries list",)),
     _E.DEAD_LETTER_ALREADY_REPLAYED: ErrorRow(REFUSED, ("momo dead-letters list --include-replayed",)),
     _E.ENDPOINT_DELETED: ErrorRow(REFUSED, ("momo endpoints list",)),

@@ -23,7 +23,7 @@ _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 _NAMES: Final = frozenset({"name", "payer_name", "customer_name", "account_name", "sender_name", "shop_name", "payer"})
 _NEVER: Final = frozenset(
     {
-        "body", "text", "pdu", "raw", "password", "secret", "token", "api_key", "reference_text",
+        "body", "text", "reply", "pdu", "raw", "password", "secret", "token", "api_key", "reference_text",
         "response_body", "authorization", "meta", "description", "notes", "pin",
     }
 )  # fmt: skip

@@ -32,6 +32,9 @@ _MONEY: Final = re.compile(
     rf"(?:\s{{0,3}}(?P<after>{_MARK}))?",
     re.ASCII,
 )
+_BALANCE: Final = re.compile(
+    rf"balance\b[^0-9]{{0,20}}?((?:{_MARK})\s{{0,3}}[0-9][0-9,]*(?:\.[0-9]{{1,2}})?(?![0-9]))", re.ASCII | re.IGNORECASE
+)
 _API_AMOUNT: Final = re.compile(r"(\d{1,13})(?:\.(\d{1,2}))?", re.ASCII)
 
 
@@ -79,6 +82,20 @@ def read_money(text: str, *, currency: str | None = None) -> Money | None:
         return None
     minor = _minor(match["whole"].replace(",", ""), match["part"] or "", EXPONENTS[found])
     return None if minor is None else Money(minor, found)
+
+
+def read_balance(text: str, currency: str) -> Money | None:
+    """Return the balance of a wallet that a menu of the network shows; None if it shows none, or several.
+
+    The current one counts before the available one. The balance of airtime or a bundle is none.
+    """
+    found: dict[bool, set[Money | None]] = {True: set(), False: set()}
+    for match in _BALANCE.finditer(text):
+        before = text[max(0, match.start() - 40) : match.start()].rpartition(".")[2].lower()
+        if not any(word in before for word in ("airtime", "bundle", "bonus", "credit", "data", "loan", "savings")):
+            found["current" in before].add(read_money(match[1], currency=currency))
+    chosen = found[True] or found[False]
+    return chosen.pop() if len(chosen) == 1 else None
 
 
 def read_api_amount(text: str, currency: str = "GHS") -> int | None:

@@ -94,6 +94,7 @@ OPERATIONS: Final[Operations] = {
     },
     # Without a scope: the handler rejects every API key itself.
     Path.WALLET: {"POST": op(lines.say_wallet)},
+    Path.USSD: {"POST": op(lines.use_ussd)},
     Path.SOURCE_POST: {"POST": public(sources.post_sms)},
     Path.CLAIM_UNPLACED: {"POST": op(lines.claim_unplaced, Key.PAYMENT_METHODS_MANAGE)},
     Path.LINES: {"GET": op(lines.get_status, Key.WEBHOOKS_MANAGE, Key.PAYMENT_METHODS_READ)},

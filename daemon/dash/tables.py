@@ -59,6 +59,7 @@ PAGES: Final[tuple[Page, ...]] = (
     # Lines
     Page("/dash/lines", "lines", READERS, lines.show_list, "momo lines", menu="lines", live=("line",)),
     Page("/dash/lines/{id}", "line", READERS, lines.show_one, "momo lines centres {id}", live=("line",)),
+    Page("/dash/lines/{id}/ussd", "ussd", OWNER, lines.show_ussd, "momo lines ussd NUMBER CODE"),
     Page("/dash/unplaced", "unplaced_title", READERS, lines.show_unplaced, "momo lines", menu="lines", live=("now", "line")),
     Page("/dash/unplaced/{id}", "claim", MANAGERS, lines.show_claim, "momo claim {id} --dry-run"),
     Page("/dash/messages", "messages", READERS, messages.show_list, "momo messages list", menu="lines", live=("now",)),
@@ -101,6 +102,7 @@ ACTIONS: Final[tuple[Action, ...]] = (
     Action("/dash/lines/{id}/ignore", Op.MANAGE_LINES, lines.ignore, "momo lines ignore {id}"),
     Action("/dash/lines/{id}/acknowledge", Op.MANAGE_LINES, lines.acknowledge, "momo lines acknowledge {id}"),
     Action("/dash/lines/{id}/wallet", Op.DECIDE_FORGERY, lines.say_wallet, "momo lines wallet NUMBER AMOUNT"),
+    Action("/dash/lines/{id}/ussd", Op.USE_USSD, lines.use_ussd, "momo lines ussd NUMBER CODE"),
     Action("/dash/unplaced/{id}/claim", Op.MANAGE_LINES, lines.claim, "momo claim {id}"),
     Action("/dash/messages/all/reparse", Op.MANAGE_MESSAGES, messages.read_all_again, "momo messages reparse"),
     Action("/dash/messages/import/paste", Op.MANAGE_MESSAGES, messages.paste, "momo messages import --paste --line NUMBER"),

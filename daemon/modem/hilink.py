@@ -6,6 +6,7 @@ call begins while another has not ended.
 
 import asyncio
 import contextlib
+import logging
 import re
 import threading
 from collections.abc import Callable, Iterable, Sequence
@@ -15,6 +16,8 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from msgspec import Struct
 
+from daemon.core.lines.ussd import UssdEnd, UssdMenu
+from daemon.modem.session.ussd import decode
 from parsers.xml_text import clean_xml, decode_xml
 
 if TYPE_CHECKING:
@@ -45,6 +48,11 @@ _NO_SIM: Final = 255
 _PIN: Final = 260
 _PUK: Final = 261
 _IN_SERVICE: Final = 2
+USSD_LOOK_S: Final = 1.0
+"""Between two looks whether the network has answered."""
+_USSD_WAITS: Final = 111019
+_USSD_ENDS: Final = {111020: UssdEnd.TIMEOUT, 111022: UssdEnd.UNSUPPORTED}
+"""Error codes of `ussd/get`."""
 T = TypeVar("T")
 
 
@@ -68,9 +76,10 @@ class StickFault(StrEnum):
 class HiLinkError(Exception):
     """A call to the stick failed; `fault` says how, and the text says it in words."""
 
-    def __init__(self, fault: StickFault, why: str) -> None:
+    def __init__(self, fault: StickFault, why: str, code: int | None = None) -> None:
         super().__init__(why)
         self.fault = fault
+        self.code = code
 
 
 class StickMessage(Struct, frozen=True):
@@ -137,11 +146,14 @@ class Stick:
         self._connection: Connection | None = None
         self._busy = False
         """A thread works; it may be one that was given up."""
+        self._turn = asyncio.Lock()
 
     async def connect(self, password: str | None) -> tuple[StickIdentity, StickHealth]:
         """Open a new session, log in if a password is given, and read the stick's identity and health."""
 
         def job() -> tuple[StickIdentity, StickHealth]:
+            # Its log for debugging has passwords and what is typed.
+            logging.getLogger("huawei_lte_api").setLevel(logging.WARNING)
             connection, self._connection = self._connection, None
             if connection is not None:
                 connection.requests_session.close()
@@ -176,6 +188,34 @@ class Stick:
 
         await self._call(job)
 
+    async def send(self, text: str, *, opens: bool) -> UssdMenu:
+        """Send a USSD code or reply; return the network's answer. A stick does not tell whether it waits for another reply."""
+        from huawei_lte_api.api.Ussd import Ussd  # noqa: PLC0415 -- see above
+
+        def ask() -> UssdMenu:
+            found = _fold(Ussd(self._opened()).get()).get("content")
+            return UssdMenu(decode(str(found or ""), None))
+
+        try:
+            if opens:
+                await self.cancel()  # one that was left open refuses the code
+            await self._call(lambda: self._posted(lambda connection: Ussd(connection).send(text)))
+            while True:
+                await asyncio.sleep(USSD_LOOK_S)
+                try:
+                    return await self._call(ask)
+                except HiLinkError as error:
+                    if error.code != _USSD_WAITS:
+                        raise
+        except HiLinkError as error:
+            lost = UssdEnd.LOST if error.code is None else UssdEnd.REFUSED
+            return UssdMenu("", _USSD_ENDS.get(error.code or 0, lost))
+
+    async def cancel(self) -> None:
+        """End the USSD session, if there is one."""
+        with contextlib.suppress(HiLinkError):
+            await self._call(lambda: self._opened().get("ussd/release"))
+
     async def look(self) -> tuple[StickIdentity, StickHealth]:
         """Return the stick's identity and health, through the open session."""
         return await self._call(lambda: (self._identity(), self._health()))
@@ -187,6 +227,10 @@ class Stick:
 
     async def _call(self, job: Callable[[], T]) -> T:
         """Run a job in a thread of its own; give it up after its time."""
+        async with self._turn:
+            return await self._run(job)
+
+    async def _run(self, job: Callable[[], T]) -> T:
         if self._busy:
             raise HiLinkError(StickFault.HUNG, "the stick has not ended its last answer")
         loop = asyncio.get_running_loop()
@@ -388,7 +432,7 @@ def _fault_of(error: Exception) -> HiLinkError:
     if code in _LOGIN:
         return HiLinkError(StickFault.LOGIN, f"the stick refuses the login ({code})")
     if isinstance(code, int):
-        return HiLinkError(StickFault.REFUSED, f"the stick answers with error {code}")
+        return HiLinkError(StickFault.REFUSED, f"the stick answers with error {code}", code)
     if isinstance(error, OSError):
         return HiLinkError(StickFault.AWAY, "the stick does not answer")
     # The text of the error may hold a message.

@@ -77,6 +77,7 @@ COMMANDS: Final[dict[str, Info]] = {
     "lines centres": Info("lines.numbers", "Show which service centres are home, and why", LINES),
     "lines trust": Info("lines.numbers", "Accept a held message, and all that waits for it", LINES),
     "lines wallet": Info("lines.numbers", "Say what the wallet shows", LINES),
+    "lines ussd": Info("lines.ussd", "Dial a code and answer the network's menu", LINES),
     "lines test-payment": Info("lines.numbers", "Name an odd amount for you to pay to a SIM", LINES),
     "lines pin": Info("lines.numbers", "Store the PIN of a SIM, encrypted", LINES),
     "lines acknowledge": Info("lines.numbers", "Acknowledge money that no message explains", LINES),
@@ -226,6 +227,7 @@ ALIASES: Final[dict[str, tuple[str, ...]]] = {
 ORDINARY: Final[dict[str, tuple[str, ...]]] = {
     "pay charge invoice bill sell request order": ("init --help", "simulate payment --help"),
     "balance wallet": ("today", "lines wallet --help"),
+    "ussd dial menu airtime": ("lines ussd --help",),
     "money payment payments transaction transactions orders sales history find search": ("tx list", "today"),
     "day summary sheet total totals": ("today", "report"),
     "week month yesterday": ("report",),

@@ -54,6 +54,12 @@ def proved(client: Client, terminal: Terminal, path: str, body: Row) -> Reply | 
     return reply
 
 
+def proof_lines(terminal: Terminal, data: Row) -> list[str]:
+    """Return what a balance of the wallet has settled, and what that means for each message."""
+    mark = terminal.tick if data["settled"] else "?"
+    return [f"{mark} {clean(data['sentence'])}", *(f"  {clean(one['sentence'])}" for one in data["messages"])]
+
+
 def agrees_to_network(terminal: Terminal, number: str, provider: str) -> bool:
     """Ask whether a number is right if another network than the provider's issued it; False if it is not.
 

@@ -11,7 +11,7 @@ from daemon import wire
 from daemon.error_table import ERRORS
 from daemon.wire import ErrorCode
 from tests.cli import samples
-from tests.cli.cases import ENDPOINT
+from tests.cli.cases import ENDPOINT, METHOD
 from tests.fakes.daemon_program import Document
 from tests.fakes.fake_api import Says, ok, refusal
 
@@ -233,6 +233,8 @@ def _setting(verb: str, *argv: str, missing: Tried = OWN_FILE) -> Other:
     )
 
 
+USSD = ("POST", f"{METHOD}/ussd")
+
 OTHERS = {
     "tx watch": Other(
         ("tx", "watch"),
@@ -378,6 +380,15 @@ OTHERS = {
         Cell(3, E.DEVICE_NOT_FOUND, api={("GET", wire.Path.LOCAL_MODEMS): ok([])}),
         Elsewhere("cli/lines/test_modems.py::test_what_modem_manager_refuses_is_told"),
         {("GET", wire.Path.LOCAL_MODEMS): ok([samples.MODEM])},
+    ),
+    "lines ussd": Other(
+        ("lines", "ussd", samples.METHOD, "*170#"),
+        0,
+        "a network always says something",
+        _no(E.PAYMENT_METHOD_NOT_FOUND, 3, USSD),
+        _no(E.USSD_IN_USE, 5, USSD),
+        {USSD: ok(samples.USSD)},
+        stream=True,
     ),
     "messages import": Other(
         ("messages", "import", "inbox.csv", "--line", "0244124567"),

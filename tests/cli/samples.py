@@ -213,6 +213,14 @@ WALLET = {
     "currency": "GHS",
     "messages": [{"message_id": MESSAGE, "outcome": "paid", "sentence": "GHS 25.00 (93214500001) pays now."}],
 }
+USSD = {
+    "text": "Current Balance: GHS 214.56",
+    "ended": "answered",
+    "sent": True,
+    "sentence": "The network has answered, and the session is over.",
+    "balance": None,
+    "currency": None,
+}
 TEST_PAYMENT: dict[str, Any] = {"amount": "1.37", "currency": "GHS", "expires_at": "2026-11-20T10:18:00.000Z"}
 SMSCS: dict[str, Any] = {
     "device_id": DEVICE,

@@ -320,6 +320,7 @@ FORMS: Final[dict[str, tuple[Prepare, dict[str, str]]]] = {
     "/dash/lines/{id}/test-payment": (line, {}),
     "/dash/lines/{id}/ignore": (bare_line, {"ignored": "yes"}),
     "/dash/lines/{id}/acknowledge": (gap, {"notes": "interest"}),
+    "/dash/lines/{id}/ussd": (line, {"code": "*170#"}),
     "/dash/lines/{id}/wallet": (line, {"balance": "900", **OWN}),
     "/dash/unplaced/{id}/claim": (unplaced, {}),
     "/dash/messages/all/reparse": (unread, {}),

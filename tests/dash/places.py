@@ -36,6 +36,7 @@ async def paths(api: FakeApi) -> dict[str, str]:
         "/dash/users/{id}": "/dash/users/owner",
         "/dash/messages/{id}": f"/dash/messages/{message}",
         "/dash/lines/{id}": f"/dash/lines/{api.shop.source.device_id}:0",
+        "/dash/lines/{id}/ussd": f"/dash/lines/{api.shop.source.device_id}:0/ussd",
         "/dash/unplaced/{id}": f"/dash/unplaced/{method}",
         "/dash/review/{id}": f"/dash/review/{review}",
         "/dash/payments/{id}": f"/dash/payments/{paid.payment_id}",

@@ -19,6 +19,9 @@ from typing import Any, Final, Self
 from xml.etree import ElementTree as ET
 from xml.sax.saxutils import escape
 
+from tests.phones.faults import Faults as PhoneFaults
+from tests.phones.ussd import Ussd
+
 NO_SUPPORT: Final = 100002
 NO_RIGHTS: Final = 100003
 CSRF: Final = 125002
@@ -117,6 +120,9 @@ class FakeStick:
     wrong_logins: int = 0
     requests: int = 0
     port: int = 0
+    ussd: Ussd = field(default_factory=lambda: Ussd(PhoneFaults()))
+    _shown: list[str] = field(default_factory=list)
+    _looks: int = 0
     _next: int = 40_000
     _sessions: dict[str, set[str]] = field(default_factory=dict)
     _logged_in: set[str] = field(default_factory=set)
@@ -281,8 +287,26 @@ class FakeStick:
             return self._list(_fields(body))
         if call == "sms/delete-sms":
             return self._delete(int(_fields(body)["Index"]))
+        if call.startswith("ussd/"):
+            return self._ussd(call, body)
         found = self._facts().get(call)
         return _error(NO_SUPPORT) if found is None else _response(found)
+
+    def _ussd(self, call: str, body: bytes) -> bytes:
+        if call == "ussd/send":
+            self._shown = []
+            self.ussd.perform("=", f'1,"{_fields(body)["content"]}",15', self._shown)
+            self._looks = 0
+        elif call == "ussd/release":
+            self.ussd.perform("=", "2", [])
+        else:
+            self._looks += 1
+            if not self._shown or self._looks < 2:
+                return _error(111019)
+            kind, _, text = self._shown[0].removeprefix("+CUSD: ").partition(',"')
+            code = {"4": 111022, "5": 111020}.get(kind)
+            return _response({"content": text.rpartition('"')[0]}) if code is None else _error(code)
+        return b"<response>OK</response>"
 
     def _facts(self) -> dict[str, dict[str, object]]:
         local = sum(one.box == LOCAL for one in self.messages) + self.faults.hide

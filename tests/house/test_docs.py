@@ -117,7 +117,7 @@ def test_map_shows_the_packages_as_they_are() -> None:
 def test_places_to_look_exist() -> None:
     text = (DOCS / "contributing" / "architecture.md").read_text().partition("## Where to look")[2]
     places = re.findall(r"`((?:\w+/)+[\w.<>]*)`", text)
-    assert len(places) > 15
+    assert len(places) > 5
     for place in places:
         assert list(ROOT.glob(re.sub(r"<\w+>", "*", place).rstrip("/"))), place
 

@@ -12,11 +12,13 @@ import pytest
 from msgspec.structs import replace
 
 from daemon.core.lines.modem_health import find_problems
+from daemon.core.lines.ussd import UssdEnd, UssdMenu
 from daemon.env import Env
 from daemon.flows.lines.sources import store_source_password
 from daemon.loops.sources import handover, hilink
 from daemon.loops.sources.all import Sources
 from daemon.loops.sources.hilink import HiLinkSource
+from daemon.modem.hilink import Stick
 from daemon.runtime.config import Config, Modems
 from daemon.runtime.config_file import parse_config
 from daemon.runtime.log import Log
@@ -27,6 +29,9 @@ from tests.fakes.hilink_stick import B_WITH_PASSWORD, LOCAL, SIM, FakeStick, Fau
 from tests.fakes.receipts import MTN_SENDER, Receipt, mtn_receipts
 from tests.fakes.shop import OWNER, FakeShop
 from tests.fakes.waiting import until
+from tests.phones import ussd
+from tests.phones.faults import Faults as PhoneFaults
+from tests.phones.ussd import Ussd
 
 IMSI = "620010000000017"
 
@@ -341,3 +346,38 @@ async def test_no_text_or_name_of_a_message_is_logged(tmp_path: Path) -> None:
             assert states <= {MessageState.HELD, MessageState.PAYMENT}
             assert await ran.env.store.read(shop_rows.get) is None
             assert MTN_SENDER not in ran.log.getvalue()
+
+
+async def test_a_ussd_menu_is_answered_while_messages_are_stored(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("daemon.modem.hilink.USSD_LOOK_S", 0.02)
+    with FakeStick(B_WITH_PASSWORD) as stick:
+        async with running(tmp_path, stick) as ran:
+            await store_source_password(ran.env, OWNER, "stick", "stick-pass-1")
+            ran.source.wake()
+            await until(lambda: ran.state == "ready")
+            device_id = ran.source.conditions()[0].device_id
+            assert device_id is not None
+            port = ran.source.ussd(device_id)
+            assert port is not None
+            assert ran.source.ussd("another") is None
+            assert await port.send("*170#", opens=True) == UssdMenu(ussd.MENU)
+            receive(stick, *receipts(3))
+            ran.source.wake()
+            assert await port.send("6", opens=False) == UssdMenu(ussd.WALLET)
+            await ran.until_stored(3)
+            await port.cancel()
+            assert not stick.ussd.is_open
+            assert stick.ussd.typed == ["*170#", "6"]
+
+
+@pytest.mark.parametrize(("fault", "end"), [("unsupported", UssdEnd.UNSUPPORTED), ("timeout", UssdEnd.TIMEOUT)])
+async def test_why_a_stick_has_no_menu_is_told(fault: str, end: UssdEnd, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("daemon.modem.hilink.USSD_LOOK_S", 0.02)
+    with FakeStick() as stick:
+        stick.ussd = Ussd(PhoneFaults(ussd=fault))
+        one = Stick(stick.url, user="admin", timeout_s=2.0, monotonic=SystemClock().monotonic)
+        assert await one.send("*170#", opens=True) == UssdMenu("", UssdEnd.LOST), "not connected"
+        await one.connect(None)
+        assert await one.send("*170#", opens=True) == UssdMenu("", end)

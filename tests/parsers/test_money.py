@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from parsers.money import EXPONENTS, Money, read_api_amount, read_money, render
+from parsers.money import EXPONENTS, Money, read_api_amount, read_balance, read_money, render
 from tests.fakes.each import each
 
 
@@ -128,3 +128,14 @@ def test_money_has_no_order_and_no_negative_count() -> None:
         Money(-1, "GHS")
     with pytest.raises(AssertionError):
         Money(1, "XYZ")
+
+
+@each("text", ["GHS 5.00", "Your airtime balance is GHS 2.30", "Balance: 5", "Balance GHS 5.00 and balance GHS 6.00"])
+def test_what_is_not_one_balance_of_the_wallet_is_not_offered(text: str) -> None:
+    assert read_balance(text, "GHS") is None
+
+
+@each("text", ["Current Balance: GHS 214.56", "Your new balance is GHS214.56. Available balance: GHS214.56", "balance:GH₵ 214.56",
+               "Current Balance: GHS 214.56. Available Balance: GHS 210.00", "Dial *138# for bundle. Your MoMo balance is GHS 214.56."])  # fmt: skip
+def test_a_balance_of_the_wallet_is_read(text: str) -> None:
+    assert str(read_balance(text, "GHS")) == "GHS 214.56"

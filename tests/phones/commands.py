@@ -15,6 +15,7 @@ from tests.phones.message_commands import Messages
 from tests.phones.quirks import Family
 from tests.phones.sim import Identity, Sim
 from tests.phones.sim_commands import NEEDS_SIM, Card
+from tests.phones.ussd import Ussd
 
 _RANGES: Final = {
     "+CMEE": range(3),
@@ -51,6 +52,7 @@ class Handset:
         self.card = Card(family, Sim.of(identity), spare)
         self.clock = "70/01/01,00:00:00+00"
         """Answer to `AT+CCLK?` (`clock_line`); without time from the network a phone returns a wrong time."""
+        self.ussd: Ussd | None = None
         self.covered = True
         """The phone is in network coverage."""
         self.signal = 20
@@ -147,6 +149,7 @@ class Handset:
             "+COPS": self._operator,
             "+CSCS": self._characters,
             "+CCLK": self._time,
+            "+CUSD": self._ussd,
             "+CLAC": self._commands,
             **{name: self._setting(name) for name in _RANGES},
             "+CGATT": self._attached,
@@ -257,6 +260,9 @@ class Handset:
             raise Refusal("CME", 50)
         self.character_set = given
         return []
+
+    def _ussd(self, operator: str, argument: str) -> list[str]:
+        return [] if self.ussd is None else self.ussd.perform(operator, argument, self.lines)
 
     def _time(self, operator: str, argument: str) -> list[str]:
         require_form(operator, argument, "?")

@@ -103,6 +103,8 @@ class Faults(Struct):
     """`AT+CMGD` answers OK and deletes no message."""
     refuse_single_deletes: bool = False
     """`AT+CMGD` with an index alone fails; with a flag it works."""
+    ussd: str = ""
+    """What goes wrong with USSD; the names are in `ussd`."""
     swap_pdu: str = ""
     """This message replaces the content of the slot that is read next, right after the answer; once."""
 

@@ -25,6 +25,7 @@ from tests.phones.message_commands import Deletion
 from tests.phones.network import Network
 from tests.phones.quirks import GENERIC, HUAWEI, Family
 from tests.phones.sim import Identity, Sim, Slot, Status, validated_pdu
+from tests.phones.ussd import Ussd
 
 COMMANDS_KEPT: Final = 10_000
 ACKNOWLEDGE_NS: Final = 15_000_000_000
@@ -67,6 +68,7 @@ class Phone:
         this flag."""
         capacities = dict(family.storages) if storages is None else storages
         self._handset = Handset(self.identity, capacities, family, spare)
+        self.ussd = self._handset.ussd = Ussd(self.faults)
         self._line = Line(self.faults)
         self._network = Network(self._handset, self._line, self.faults)
         self._submit_length = 0
@@ -220,7 +222,7 @@ class Phone:
         lines, self._handset.lines = self._handset.lines, []
         if self._network.powered and not self.faults.silent:
             for line in lines:
-                self._line.say(f"\r\n{line}\r\n".encode("ascii"))
+                self._line.say(f"\r\n{line}\r\n".encode("latin-1"))
 
     def due_ns(self) -> int | None:
         """Return the time of the next `tick`, None when no timer runs."""
@@ -316,7 +318,10 @@ class Phone:
         Raises:
             ValueError: no hex, no such storage, or no such SIM.
         """
-        return self._network.deliver(pdu, storage, iccid)
+        arrived = self._network.deliver(pdu, storage, iccid)
+        self._handset.lines += self.ussd.arrived()
+        self._send_unsolicited()
+        return arrived
 
     def preload(self, pdus: Iterable[str], storage: str = "SM") -> list[int]:
         """Store messages without a notice; return their slot numbers.

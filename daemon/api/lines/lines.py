@@ -4,8 +4,8 @@ from typing import Annotated
 
 from msgspec import Struct
 
-from daemon.api.http.auth import needs_operator
-from daemon.api.http.service import Call, Reply, ok, once
+from daemon.api.http.auth import needs_operator, needs_owner
+from daemon.api.http.service import NO_STORE, Call, Reply, ok, once
 from daemon.api.openapi.describe import answer, bare, described
 from daemon.core.errors import FieldError, Refusal, invalid, needed
 from daemon.core.inputs import HttpAnswer, Keep
@@ -21,11 +21,12 @@ from daemon.core.lines.line_json import (
     SimAnswer,
     UpdatedSimAnswer,
 )
+from daemon.core.lines.ussd import UssdEnd
 from daemon.core.reading import read_uuid
 from daemon.core.shape import Amount, Currency, DryRun, Id, about, flat, marked, sample
 from daemon.core.text import Text
 from daemon.flows.access import users
-from daemon.flows.lines import modems, wallet
+from daemon.flows.lines import modems, ussd, wallet
 from daemon.flows.lines import payment_methods as method_flow
 from daemon.flows.lines.payment_methods import Claimed, Registered
 from daemon.steps.lines import line_status
@@ -204,6 +205,70 @@ async def say_wallet(call: Call) -> Reply:
         messages=[WalletMessage(one.message_id, one.outcome, str(one.sentence)) for one in proof.told],
     )
     return ok(found, warnings_meta(warnings))
+
+
+class UssdBody(Struct, frozen=True):
+    """A code, a reply, or neither."""
+
+    session: Annotated[
+        str, sample("0192f0c1-7d2a-7c3e-9a54-3f2b8c1d4e5f", "a new id of yours with a code, then the same")
+    ]
+    code: Annotated[str, sample("*170#", "opens a session"), marked(read="secret")] | None = None
+    reply: (
+        Annotated[
+            str, about("answers the menu; with neither a code nor a reply the session is ended"), marked(read="secret")
+        ]
+        | None
+    ) = None
+
+
+class UssdAnswer(Struct, frozen=True):
+    """What the network shows."""
+
+    text: Annotated[str, sample("1) Transfer Money\n2) My Wallet", "the menu; may be empty")]
+    ended: (
+        Annotated[UssdEnd, sample("answered", "why the session is over; null while the network waits for a reply")]
+        | None
+    )
+    sent: Annotated[bool, sample(True, "false: this came before the reply, which was therefore not sent")]
+    sentence: Annotated[str, sample("The network has ended the session.")] | None
+    balance: Annotated[str, sample("214.56", "the balance of the wallet that the menu shows")] | None
+    currency: Currency | None
+
+
+@described(
+    "Use USSD",
+    answer(UssdAnswer),
+    reads=UssdBody,
+    errors="SESSION_REQUIRED PAYMENT_METHOD_NOT_FOUND METHOD_HAS_NO_SIM USSD_IN_USE",
+    example={"session": "0192f0c1-7d2a-7c3e-9a54-3f2b8c1d4e5f", "code": "*170#"},
+)
+async def use_ussd(call: Call) -> Reply:
+    """Send a USSD code, or a reply to the network's menu, from the SIM of a number; wait up to 60 s for the network.
+
+    A menu can move money. momo answers none by itself, and keeps nothing that is typed. For a session or the socket of the
+    owner only. A menu waits two minutes for a reply.
+    """
+    needs_owner(call.caller)
+    asked, warnings = await call.read(UssdBody)
+    method_id = call.uuid(ErrorCode.PAYMENT_METHOD_NOT_FOUND)
+    place = call.env, call.caller, method_id, asked.session
+    if asked.code is not None and asked.reply is not None:
+        raise invalid([FieldError("reply", "invalid", Text("ussd.field.both"))])
+    if asked.code is not None:
+        seen = await ussd.dial(*place, asked.code)
+    else:
+        seen = await ussd.end(*place) if asked.reply is None else await ussd.reply(*place, asked.reply)
+    menu, shown, sentence = seen.menu, seen.balance, seen.sentence
+    found = UssdAnswer(
+        text=menu.text,
+        ended=menu.end,
+        sent=menu.sent,
+        sentence=None if sentence is None else str(sentence),
+        balance=None if shown is None else money_text(shown.minor, shown.currency),
+        currency=None if shown is None else shown.currency,
+    )
+    return Reply(200, ok(found, warnings_meta(warnings)).body, (NO_STORE,))
 
 
 class ClaimBody(Struct, frozen=True):

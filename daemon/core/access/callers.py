@@ -219,6 +219,8 @@ class Operation(StrEnum):
     MANAGE_SECRETS = "manage_secrets"
     """Reveal and rotate webhook secrets; store passwords of other services."""
     MANAGE_USERS = "manage_users"
+    USE_USSD = "use_ussd"
+    """Dial a code and reply to the network's menu, which can move money."""
 
 
 ALLOWED: Final[Mapping[Operation, frozenset[Role]]] = {
@@ -249,6 +251,7 @@ ALLOWED: Final[Mapping[Operation, frozenset[Role]]] = {
     Operation.MANAGE_KEYS: OWNER,
     Operation.MANAGE_SECRETS: OWNER,
     Operation.MANAGE_USERS: OWNER,
+    Operation.USE_USSD: OWNER,
 }
 
 

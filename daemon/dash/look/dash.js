@@ -152,6 +152,7 @@
   document.addEventListener('change', function (event) {
     var file = event.target.files && event.target.files[0], field = document.getElementById(event.target.getAttribute('data-into')), reader = new FileReader();
     reader.onload = function () { field.value = reader.result; if (field.type === 'hidden') { document.getElementById(field.id + '-name').value = file.name; } };
+    if (event.target.hasAttribute('data-hides')) { document.getElementById('f-reply').type = event.target.checked ? 'password' : 'text'; }
     if (file && field) { reader[field.type === 'hidden' ? 'readAsDataURL' : 'readAsText'](file); }
   });
   document.addEventListener('visibilitychange', back);

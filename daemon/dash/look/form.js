@@ -5,11 +5,11 @@
   var momo = window.momo, note = document.getElementById('unsent'), KEPT = 'dash-kept', WAIT_MS = 15000, AGAIN_MS = [1000, 2000, 4000, 8000];
 
   function tell(what) { note.hidden = !what; note.textContent = note.getAttribute('data-' + what) || ''; }
-  // Passwords and tokens are not kept.
+  // Passwords, tokens and replies to a menu of the network are not kept. A form of class `slow` waits for long: the browser sends it.
   function keep(form) {
     var fields = [];
     momo.each(form.elements, function (one) {
-      if (one.name && !/^(hidden|password|submit|button)$/.test(one.type) && (one.checked || !/^(checkbox|radio)$/.test(one.type))) { fields.push([one.name, one.value]); }
+      if (one.name && one.name !== 'reply' && !/^(hidden|password|submit|button)$/.test(one.type) && (one.checked || !/^(checkbox|radio)$/.test(one.type))) { fields.push([one.name, one.value]); }
     });
     try { sessionStorage.setItem(KEPT, JSON.stringify([form.getAttribute('action'), fields])); } catch (ignored) { return; }
   }
@@ -57,7 +57,7 @@
     // A second click while the first is on its way sends nothing. An answer within a second after it was shown was meant for what
     // stood there before.
     if (form.hasAttribute('data-sent') || form.closest('[data-calm]') && momo.fresh()) { event.preventDefault(); return; }
-    if (form.method !== 'post' || !window.fetch || !window.URLSearchParams) { return; }
+    if (form.method !== 'post' || form.classList.contains('slow') || !window.fetch || !window.URLSearchParams) { return; }
     event.preventDefault();
     form.setAttribute('data-sent', '');
     body = new URLSearchParams(new FormData(form));

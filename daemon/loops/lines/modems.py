@@ -18,6 +18,7 @@ from msgspec.structs import replace
 from daemon.core.errors import NotJournaled, Unavailable
 from daemon.core.inputs import PhoneIdentity, ReadPart, Source
 from daemon.core.lines.modem_health import SET_ASIDE, ModemHealth
+from daemon.core.lines.ussd import UssdEnd, UssdMenu
 from daemon.core.text import Text
 from daemon.core.upkeep.faults import REPORT
 from daemon.env import Env
@@ -162,6 +163,10 @@ class PortLoop:
         """A modem has answered at this port: if it hangs, retries stay on this port."""
         self._asked = asyncio.Event()
         """Set when a `Health` event has arrived."""
+        self._menu: asyncio.Future[UssdMenu] | None = None
+        """The awaited answer of the network."""
+        self._unasked: UssdMenu | None = None
+        """What came in a session while no answer was awaited; the next reply is then not sent."""
 
     async def run(self) -> None:
         """Open and serve the port, with back-off, until cancelled."""
@@ -209,6 +214,30 @@ class PortLoop:
             return False
         return True
 
+    async def send(self, text: str, *, opens: bool) -> UssdMenu:
+        """Send a USSD code or reply, and return the network's answer."""
+        unasked, self._unasked = self._unasked, None
+        if unasked is not None and not opens:
+            return replace(unasked, sent=False)
+        link, session = self._link, self._session
+        if link is None or session is None:
+            return UssdMenu("", UssdEnd.LOST)
+        self._menu = asyncio.get_running_loop().create_future()
+        link.do(lambda _now: session.send_ussd(text, opens=opens))
+        return await self._menu
+
+    async def cancel(self) -> None:
+        """End the USSD session."""
+        if self._link is not None and self._session is not None:
+            session = self._session
+            self._link.do(lambda _now: session.cancel_ussd())
+
+    def _show(self, menu: UssdMenu) -> None:
+        if self._menu is not None and not self._menu.done():
+            self._menu.set_result(menu)
+        else:
+            self._unasked = menu
+
     def reopen(self) -> None:
         """Close the port and open it again at once: after a sleep of the machine the phone may have lost its settings."""
         if self._link is not None:
@@ -218,7 +247,7 @@ class PortLoop:
     def _say(self, state: str, detail: Text | str = "", next_step: Text | str = "") -> None:
         self.state.state, self.state.detail, self.state.next_step = state, detail, next_step
 
-    async def _serve(self) -> bool:
+    async def _serve(self) -> bool:  # noqa: PLR0915 - one connection from its start to its end
         """Open and serve the port once; True when the phone became ready."""
         port = self._open(self._path)
         started = self._env.clock.monotonic()
@@ -260,6 +289,7 @@ class PortLoop:
             return ready
         finally:
             self._link = self._session = None
+            self._show(UssdMenu("", UssdEnd.LOST))
             self._env.heartbeats.rest(self.worker)
             for task in (storing, closing, unlocking):
                 task.cancel()
@@ -369,6 +399,8 @@ class PortLoop:
                     self._unlocking.refused()
                 case session_events.SimAbsent(why=why):
                     self._say("no_sim", Text("fault.modem.no_sim", why=why), _PUT_SIM)
+                case UssdMenu():
+                    self._show(event)
                 case SmsPartSent() | SmsEnded():
                     self._texting.heard(event)
                 case session_events.MessageLost(why=why):

@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Final
 from daemon.core.errors import Unavailable
 from daemon.core.inputs import Source
 from daemon.core.lines.modem_health import ModemHealth
+from daemon.core.lines.ussd import UssdPort
 from daemon.core.messages import sandbox
 from daemon.env import Env
 from daemon.loops.keep_running import keep_running, note_work
-from daemon.loops.lines.modems import PhoneState, PortLoop, Simulated
+from daemon.loops.lines.modems import SERVING, PhoneState, PortLoop, Simulated
 from daemon.modem.discovery import find_ports, reject_port
 from daemon.modem.port import Port, open_port
 from daemon.runtime.log import Log
@@ -92,6 +93,11 @@ class Ports:
         loops = [loop for loop in self._loops.values() if loop.state.device_id == device_id]
         answers = [await loop.inspect() for loop in loops]
         return any(answers)
+
+    def ussd(self, device_id: str) -> UssdPort | None:
+        """Return the port of a phone; None if it is not connected."""
+        loops = self._loops.values()
+        return next((loop for loop in loops if loop.state.device_id == device_id and loop.state.state in SERVING), None)
 
     async def run(self) -> None:
         """Serve ports until cancelled; a port that fails by a bug is opened again, and ends no other one.

@@ -11,6 +11,7 @@ from functools import partial
 from typing import Protocol
 
 from daemon.core.lines.modem_health import ModemHealth
+from daemon.core.lines.ussd import UssdPort, UssdSource
 from daemon.core.messages.post import PostedSource
 from daemon.env import Env
 from daemon.flows.lines.receiving import Watch
@@ -62,6 +63,11 @@ class Sources:
     async def inspect(self, device_id: str) -> bool:
         """Refresh the health of a phone; False when it is not connected or does not answer."""
         return any([await source.inspect(device_id) for source in self._sources])
+
+    def ussd(self, device_id: str) -> UssdPort | None:
+        """Return a phone for USSD; None if it is not connected, or cannot do that."""
+        sources = (one for one in self._sources if isinstance(one, UssdSource))
+        return next((port for one in sources if (port := one.ussd(device_id)) is not None), None)
 
     async def run(self) -> None:
         """Run the sources until cancelled; one that fails by a bug is started again and ends no other one.

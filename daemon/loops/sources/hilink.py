@@ -15,6 +15,7 @@ from zoneinfo import ZoneInfo
 from daemon.core.errors import Unavailable
 from daemon.core.inputs import PhoneIdentity, Source
 from daemon.core.lines.modem_health import SET_ASIDE, ModemHealth
+from daemon.core.lines.ussd import UssdPort
 from daemon.core.text import Text
 from daemon.core.upkeep.faults import REPORT
 from daemon.env import Env
@@ -83,6 +84,10 @@ class HiLinkSource(PolledSource):
             return False
         self._looked_at = float("-inf")
         return await self._look_now()
+
+    def ussd(self, device_id: str) -> UssdPort | None:
+        """Return the stick; None if this is another one's id."""
+        return self._stick if device_id == self._handover.state.device_id else None
 
     async def run(self) -> None:
         """Read the stick until cancelled; after a failure with back-off and a new session."""

@@ -8,6 +8,7 @@ from enum import StrEnum
 
 from msgspec import Struct
 
+from daemon.core.lines.ussd import UssdMenu
 from daemon.modem.quirks import PortRole
 from daemon.modem.session.send import SmsEnded, SmsPartSent
 
@@ -255,4 +256,5 @@ Event = (
     | Noted
     | SmsPartSent
     | SmsEnded
+    | UssdMenu
 )

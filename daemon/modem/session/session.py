@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from enum import StrEnum
 from typing import Final
 
+from daemon.core.lines.ussd import UssdEnd, UssdMenu
 from daemon.modem.session import at
 from daemon.modem.session.at import DONE, NO_ANSWER, CommandAnswer, ModemCommand
 from daemon.modem.session.events import (
@@ -34,6 +35,7 @@ from daemon.modem.session.read_messages import CommandScheduler
 from daemon.modem.session.send import PROMPT, SEND_S, Outgoing, Sending
 from daemon.modem.session.sim import TakePin, Wait
 from daemon.modem.session.start import Script, SessionSetup, start
+from daemon.modem.session.ussd import Ussd
 
 MISSES_MAX: Final = 3
 """Consecutive timeouts, over all commands or of one command alone, after which the phone counts as hung."""
@@ -131,6 +133,7 @@ class Session:
         self._events: list[Event] = []
         self._work = CommandScheduler(settings, self._events)
         self._sending = Sending(self._events)
+        self._ussd = Ussd(self._events)
         self._script: Script = start(settings.role)
         self._setup: SessionSetup | None = None
         self._mute: set[str] = set()
@@ -206,6 +209,7 @@ class Session:
             elif self.state is State.WAITING:
                 self._move(Cause.RESUMED)
                 self._run(NO_ANSWER, now)
+        self._ussd.tick(now)
         self._advance(now)
 
     def next_deadline(self) -> float | None:
@@ -213,8 +217,8 @@ class Session:
         if self.state is State.HUNG:
             return None
         if self._ask is not None or self.state is not State.READY:
-            return self._deadline
-        return self._work.deadline()
+            return min(self._deadline, self._ussd.deadline())
+        return min(self._work.deadline(), self._ussd.deadline())
 
     @property
     def expects_parts(self) -> bool:
@@ -233,6 +237,17 @@ class Session:
     def send(self, outgoing: Outgoing) -> None:
         """Send a message once all received messages are handled; the next `tick` may begin it."""
         self._sending.begin(outgoing)
+
+    def send_ussd(self, text: str, *, opens: bool) -> None:
+        """Send a USSD code that opens a session, or a reply, once all received messages are handled."""
+        if self.state is State.READY:
+            self._ussd.send(text, opens=opens)
+        else:
+            self._events.append(UssdMenu("", UssdEnd.LOST))
+
+    def cancel_ussd(self) -> None:
+        """End the USSD session at the network."""
+        self._ussd.cancel()
 
     def abandon(self) -> None:
         """Handle the loss of the port: end the message being sent with the result known so far."""
@@ -265,7 +280,7 @@ class Session:
             self._restart(now)
             return
         self._work.tick(now)
-        if (ask := self._work.next(now) or self._sending.next()) is not None:
+        if (ask := self._work.next(now) or self._sending.next() or self._ussd.next()) is not None:
             self._send(ask, now)
 
     def _type(self, now: float) -> bool:
@@ -304,6 +319,7 @@ class Session:
         self._move(Cause.REBOOTED)
         self._sim_out = False
         self._work.lost()
+        self._ussd.lost()
         self._ask = None
         self._wakes = 0
         self._wake(now)
@@ -398,6 +414,7 @@ class Session:
         if self.state is State.READY:
             self._work.lost()
         self._sending.lost()
+        self._ussd.lost()
         self._move(cause)
         self._wake(now)
 
@@ -406,11 +423,14 @@ class Session:
         self._ask = None
         self._out.clear()
         self._sending.abandon()
+        self._ussd.lost()
         self._events.append(Hung(why, silent, self._answered, unusable))
 
     def _take(self, line: str, now: float) -> None:  # noqa: C901 - a case each
         ask = self._ask
-        if line == "OK":
+        if self._ussd.line(line, now):
+            pass
+        elif line == "OK":
             if ask is not None:
                 self._end(DONE, now)
         elif line in _NUMERIC and ask is _WAKE:
@@ -433,6 +453,8 @@ class Session:
     def _is_part(self, ask: ModemCommand | None, line: str, now: float) -> bool:
         """Process an answer line of a command from `read_messages`, or of `AT+CMGS`."""
         if ask is None or self.state is not State.READY:
+            return False
+        if ask is self._ussd.ask:
             return False
         if ask is not self._sending.ask:
             return self._work.line(line)
@@ -466,6 +488,8 @@ class Session:
             return
         if ask is self._sending.ask:
             self._sending.done(answer)
+        elif ask is self._ussd.ask:
+            self._ussd.done(answer)
         else:
             self._work.done(answer)
         if not self._work.confused:

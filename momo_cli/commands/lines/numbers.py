@@ -26,6 +26,7 @@ from momo_cli.views.lines import (
     change_method,
     ignore_sim,
     method_answer,
+    proof_lines,
     proved,
     simulated_notes,
     smscs_of,
@@ -131,11 +132,8 @@ def wallet(
     reply = proved(client, terminal, path, body)
     if reply is None:
         return unchanged()
-    data = reply.data
-    told = [f"  {clean(one['sentence'])}" for one in data["messages"]]
-    mark = terminal.tick if data["settled"] else "?"
-    code = exit_codes.OK if data["settled"] else exit_codes.CANCELLED
-    return Answer(*reply.parts, lines=[f"{mark} {clean(data['sentence'])}", *told], exit_code=code)
+    code = exit_codes.OK if reply.data["settled"] else exit_codes.CANCELLED
+    return Answer(*reply.parts, lines=proof_lines(terminal, reply.data), exit_code=code)
 
 
 @command("lines list", view=METHODS_VIEW)

@@ -267,6 +267,7 @@ async def test_every_post_that_creates_or_queues_takes_an_idempotency_key(api: F
     # A login, a password, a secret, and the operations that only test something.
     assert without == {
         "/v1/auth/login",
+        "/v1/payment-methods/{id}/ussd",
         "/v1/payment-methods/{id}/wallet",
         "/v1/sources/{name}",
         "/v1/auth/logout",

@@ -25,8 +25,9 @@ from daemon.dash.parts import chart
 from daemon.dash.parts.confirming import confirm
 from daemon.dash.parts.message_text import visible
 from daemon.dash.web.visit import FormWrong, Goto, Outcome, Shown, Visit
-from daemon.flows.lines import modems, payment_methods, smscs
+from daemon.flows.lines import modems, payment_methods, smscs, ussd
 from daemon.flows.lines import wallet as flow
+from daemon.flows.lines.ussd import UssdScreen
 from daemon.steps.prove import Question, Seen
 from daemon.store.engine import Reader
 from daemon.store.lines import devices, sim_pins, sms_rhythms
@@ -35,6 +36,7 @@ from daemon.store.lines.sim_pins import PinnedSim
 from daemon.store.messages import balances
 from daemon.store.payments import payments, texts
 from daemon.wire import ErrorCode, Mode
+from parsers.money import render
 from parsers.phone import read_phone
 from parsers.read import PROVIDERS
 from parsers.times import read_iso
@@ -391,6 +393,38 @@ async def say_wallet(visit: Visit) -> Outcome:
         visit.wrong("balance", "wallet_no_statement")
     values = {"sim": view, "proof": proof, "currency": currency}
     return Shown("lines/wallet.html", values, visit.words("wallet_shows"))
+
+
+async def show_ussd(visit: Visit) -> Shown:
+    """Show the form for a USSD code; in a session, after a refused reply, that for another one."""
+    return await _ussd_page(visit, None, visit.form.get("session", ""))
+
+
+async def use_ussd(visit: Visit) -> Outcome:
+    """Dial a code, send a reply, or end the session; what was typed is not shown again."""
+    view = await visit.env.store.read(lambda reader: _view(visit, reader))
+    if view.method is None:
+        raise Refusal(ErrorCode.PAYMENT_METHOD_NOT_FOUND)
+    session = visit.form.get("session", "")
+    place = visit.env, visit.caller, view.method.id, session or visit.env.new_id()
+    with visit.shows(*_AGAIN, ErrorCode.USSD_IN_USE, field="reply" if session else "code"):
+        if not session:
+            seen = await ussd.dial(*place, visit.form.get("code", "").strip())
+        elif "reply" in visit.form:
+            seen = await ussd.reply(*place, visit.form["reply"].strip())
+        else:
+            seen = await ussd.end(*place)
+    return await _ussd_page(visit, seen, "" if seen.menu.end else place[-1])
+
+
+async def _ussd_page(visit: Visit, seen: UssdScreen | None, session: str) -> Shown:
+    view = await visit.env.store.read(lambda reader: _view(visit, reader))
+    if view.method is None:
+        raise Refusal(ErrorCode.PAYMENT_METHOD_NOT_FOUND)
+    shown = None if seen is None else seen.balance
+    balance = "" if shown is None else render(shown.minor, shown.currency)
+    values = {"sim": view, "seen": seen, "session": session, "balance": balance, "text": visible}
+    return Shown("lines/ussd.html", values, visit.words("ussd"))
 
 
 async def show_unplaced(visit: Visit) -> Shown:
