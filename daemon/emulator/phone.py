@@ -11,6 +11,9 @@ from typing import Final
 
 from msgspec import Struct
 
+from daemon.modem.codec.pdu import decode
+from parsers.money import Money, read_balance
+
 CAPACITY: Final = 30
 """Messages that the SIM stores."""
 INPUT_BYTES_MAX: Final = 4096
@@ -23,6 +26,8 @@ _UNREAD, _READ = 0, 1
 _SETTINGS: Final = {"+CMEE": "0", "+CREG": "0", "+CGREG": "0", "+CEREG": "0", "+CSCS": '"IRA"'}
 _OK: Final = ("", "V1", "Q0", "&F", "&C1", "&D0", "H", "+CMGF=0", "+CNUM", "+COPS=3,0", "+CFUN=1")
 """Commands that change nothing here."""
+_MENUS: Final = {"*170#": "Practice wallet\n1) Check balance", "*170# 1": "PIN (any digits)"}
+_PIN: Final = re.compile(r"\*170# 1 \d+", re.ASCII)
 _REGISTERED: Final = ("+CREG", "+CGREG", "+CEREG")
 
 
@@ -47,6 +52,9 @@ class Phone:
         """Slot number -> PDU in hex with its status (27.005 clause 3.1)."""
         self._waiting: deque[str] = deque()
         """Messages that the network keeps until a slot is free."""
+        self._balance: Money | None = None
+        """The wallet's balance, of the last message that names one."""
+        self._menu = ""
         self._settings = dict(_SETTINGS)
         self._notices = "0,0,0,0,0"
         self._echo = True
@@ -58,6 +66,7 @@ class Phone:
     def deliver(self, pdu: str) -> None:
         """Deliver an SMS: hex with the SMSC. The network keeps a message that does not fit."""
         self._waiting.append(pdu.upper())
+        self._balance = read_balance(getattr(decode(pdu), "text", ""), "GHS") or self._balance
         self._admit()
 
     def receive_data(self, data: bytes) -> None:
@@ -153,6 +162,7 @@ class Phone:
             "+CMGR": self._show,
             "+CMGD": self._delete,
             "+CMGS": self._open_prompt,
+            "+CUSD": self._ussd,
         }
 
     def _setting(self, name: str, value: str | None) -> list[str]:
@@ -191,6 +201,19 @@ class Phone:
         self._prompt = True
         self._out += b"\r\n> "
         return []
+
+    def _ussd(self, argument: str) -> list[str] | None:
+        """Answer as a network's menu: `*170#`, 1, any digits as the PIN, and the balance is shown (27.007 clause 7.15)."""
+        kind, _, rest = argument.partition(",")
+        typed = rest.partition('"')[2].partition('"')[0]
+        asked, self._menu = typed if typed.endswith("#") else self._menu + typed, ""
+        if kind != "1" or not typed:
+            return []
+        if asked in _MENUS:
+            self._menu = f"{asked} "
+            return [f'+CUSD: 1,"{_MENUS[asked]}",15']
+        shown = f"Current Balance: {self._balance or 'not known yet'}" if _PIN.fullmatch(asked) else "Unknown code"
+        return [f'+CUSD: 0,"{shown}",15']
 
     def _read(self, head: str, index: int) -> str:
         pdu, status = self._slots[index]

@@ -2,10 +2,12 @@
 
 import pytest
 
+from daemon.core.lines.ussd import UssdMenu
 from daemon.emulator.phone import CAPACITY, Identity, Phone
 from daemon.modem.codec.pdu_encode import encode_submit
 from daemon.modem.session.events import Identified, PartsRead, Ready
 from daemon.modem.session.send import Outgoing, SmsPartSent
+from tests.fakes.receipts import mtn
 from tests.fakes.session_with_phone import Shop, pdu
 
 LENGTH = len(pdu(1)) // 2 - 8
@@ -91,3 +93,27 @@ def test_a_session_sends_an_sms() -> None:
     shop.session.send(Outgoing("one", encode_submit("+233244123456", "Your code is A7K2M9", 77)))
     shop.wait(5)
     assert shop.of(SmsPartSent)
+
+
+def test_its_menu_shows_the_balance_of_the_last_message() -> None:
+    phone = Phone(Identity())
+    assert '+CUSD: 0,"Unknown code",15' in said(phone, 'AT+CUSD=1,"*999#",15')
+    shop = read_by_a_session(phone)
+    shop.wait(5)
+
+    def shown(*typed: str) -> str:
+        for text in typed:
+            shop.session.send_ussd(text, opens=text.endswith("#"))
+            shop.session.tick(shop.now)
+            shop.wait(2)
+        menu = shop.of(UssdMenu)[-1]
+        assert isinstance(menu, UssdMenu)
+        return menu.text
+
+    assert shown("*170#") == "Practice wallet\n1) Check balance"
+    shop.session.cancel_ussd()
+    assert shown("*170#", "1", "1234") == "Current Balance: not known yet"
+    for part in mtn(2500, "KOFI ANTWI BADU", 72_500, "food", "93214500001").pdus:
+        phone.deliver(part)
+    phone.deliver(pdu(1))
+    assert shown("*170#", "1", "1234") == "Current Balance: GHS 725.00"
