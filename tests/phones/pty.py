@@ -247,6 +247,7 @@ class PhonePort:
             "displaced": [{"storage": storage, "index": index, "pdu": pdu} for storage, index, pdu in phone.displaced],
             "passed_on": list(phone.passed_on),
             "sent": [asdict(sent) for sent in phone.sent],
+            "ussd": list(phone.ussd.typed),
             "announced": [asdict(announced) for announced in self.announced],
             "command_count": phone.command_count,
             "commands": list(phone.commands)[-commands:] if commands > 0 else [],
