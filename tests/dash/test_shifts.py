@@ -37,7 +37,7 @@ async def test_a_shift_counts_what_its_person_made_and_settled_while_it_was_open
     assert (await ama.post(f"{sheet}/close")).status_code == 303
     await pay(orders, await sell(ama, amount="7"), 700)
     page = (await ama.get(sheet)).text
-    for words in ("Orders made", "GHS\xa037.50", "GHS\xa038.00", "the rest came in cash"):
+    for words in ("Orders made", "GHS\xa037.50", "GHS\xa038.00", "The rest came in cash"):
         assert words in page, words
     [row] = await listed(api)
     assert row["by"] == row["closed_by"] == "user:ama"
@@ -51,7 +51,7 @@ async def test_a_shift_counts_what_its_person_made_and_settled_while_it_was_open
         ("waived", False, "5.00"),
     ]
     day = (await ama.get("/dash/day")).text
-    assert "the rest came in cash" in day
+    assert "The rest came in cash" in day
     maker = (await api.local.get("/local/v1/report?by=maker")).json()["data"]["rows"]
     assert {one["maker"]: one["count"] for one in maker} == {"user:ama": 4, "user:kofi": 1}
 
