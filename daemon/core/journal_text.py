@@ -5,7 +5,7 @@ from typing import Any, Final
 
 import msgspec
 
-from daemon.core.text import BESIDE, Text
+from daemon.core.text import BESIDE, Text, restore
 from parsers.money import render
 
 _MINOR: Final = "_minor"
@@ -81,7 +81,7 @@ def notice_text(kind: str, facts: Facts) -> Text:
         code=facts.get("settled"),
         fact=facts.get("fact"),
         reference=facts.get("reference"),
-        why=facts.get("why"),
+        why=restore(facts, "why"),
         by=facts.get("by"),
         left=_amount(facts, "left_minor"),
         struck=_amount(facts, "struck_minor"),

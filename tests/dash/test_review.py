@@ -4,11 +4,13 @@ import asyncio
 import json
 import re
 from collections.abc import Callable
+from html import unescape
 
 import pytest
 from msgspec.structs import replace
 from playwright.async_api import Browser, Route
 
+from daemon.core.ids import reference_of
 from daemon.core.model import Event
 from daemon.flows.payments import review as flow
 from daemon.runtime.config import Transactions
@@ -361,7 +363,8 @@ async def test_a_decision_elsewhere_ends_an_approval_that_waits(api: FakeApi) ->
     assert await states(api) == [("rejected", OWNER.name)]
     [told] = await api.shop.rows(Event, "events", "type = 'notice.approval_refused'")
     assert json.loads(told.data)["by"] == "cashier"
-    assert json.loads(told.data)["why"] == f"{OWNER.name} decided its review first (rejected)."
+    assert json.loads(told.data)["why"] == f"{OWNER.name} decided its review first."
+    assert f"sans effet : {OWNER.name} a décidé d'abord." in await french(person, told)
 
 
 async def test_an_approval_that_is_refused_after_its_wait_is_told(api: FakeApi) -> None:
@@ -374,7 +377,15 @@ async def test_an_approval_that_is_refused_after_its_wait_is_told(api: FakeApi) 
     assert await states(api) == [("open", None)]
     [told] = await api.shop.rows(Event, "events", "type = 'notice.approval_refused'")
     assert json.loads(told.data)["by"] == "cashier"
-    assert "took this payment back" in json.loads(told.data)["why"], told.data
+    again = "Decide its review again: momo review list."
+    assert json.loads(told.data)["why"] == f"The network took the payment back. {again}"
+    assert "sans effet : Le réseau a repris le paiement. Décidez-en de nouveau" in await french(person, told)
+
+
+async def french(person: Person, told: Event) -> str:
+    """Return the page of the order that an entry of the journal is about, in French."""
+    await person.post("/dash/account/language", {"language": "fr"})
+    return unescape((await person.get(f"/dash/transactions/{reference_of(told.transaction_id or '')}")).text)
 
 
 async def test_a_decision_is_taken_back_in_the_dashboard(api: FakeApi) -> None:

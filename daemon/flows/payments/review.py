@@ -15,7 +15,7 @@ from daemon.core.model import Message, Payment, Review, Transaction, User, Waiti
 from daemon.core.payments.matching import VERIFIED
 from daemon.core.payments.review_json import ReviewEvidence
 from daemon.core.payments.reviews import REASONS
-from daemon.core.text import Text
+from daemon.core.text import ENGLISH, Text
 from daemon.core.upkeep.clock_check import Times
 from daemon.env import Env
 from daemon.steps import confirmed_wordings, hand_up, settle, take_back
@@ -270,7 +270,8 @@ async def carry_out_waiting(env: Env) -> float | None:
             approval = Approval(found.reference, None, found.confirmed)
             await approve(env, caller, found.review_id, approval)
         except Refusal as refusal:
-            why = f"{refusal.spec.message} Decide its review again: momo review list."
+            key = f"approval.refused.{refusal.code.lower()}"
+            why = Text("approval.refused", why=Text(key if key in ENGLISH else "approval.refused.other"))
             await env.store.write(partial(reviews.drop_approval, approval=found, why=why, now=now))
 
 

@@ -9,6 +9,7 @@ from msgspec.structs import asdict
 from daemon.core.messages.message_json import ChainPosition
 from daemon.core.model import PaymentMethod, Review, WaitingApproval
 from daemon.core.payments.review_json import ReviewEvidence
+from daemon.core.text import Text
 from daemon.store import journal
 from daemon.store.engine import Reader, Tx
 from daemon.store.messages import balances, messages
@@ -202,11 +203,11 @@ def drop_waiting(tx: Tx, review_id: str) -> bool:
     return tx.changed("DELETE FROM approvals_waiting WHERE review_id = :id", {"id": review_id})
 
 
-def drop_approval(tx: Tx, approval: WaitingApproval, why: str, now: int) -> None:
-    """Drop an approval that waits, and tell why it did nothing; "" tells nothing."""
+def drop_approval(tx: Tx, approval: WaitingApproval, why: Text | None, now: int) -> None:
+    """Drop an approval that waits, and tell why it did nothing; None tells nothing."""
     drop_waiting(tx, approval.review_id)
     review = get(tx, approval.review_id, None)
-    if why and review is not None:
+    if why is not None and review is not None:
         journal.add_notice(
             tx, journal.Notice.APPROVAL_REFUSED, mode=review.mode, now=now, message_id=review.message_id,
             payment_id=review.payment_id, transaction_id=review.transaction_id,
@@ -239,7 +240,7 @@ def close(tx: Tx, review_id: str, state: str, *, by: str, now: int, notes: str |
     overtaken = waiting(tx, review_id)
     if overtaken is not None:
         mine = by == f"user:{overtaken.user_name}"
-        drop_approval(tx, overtaken, "" if mine else f"{by} decided its review first ({state}).", now)
+        drop_approval(tx, overtaken, None if mine else Text("approval.overtaken", by=by), now)
     return tx.changed(
         "UPDATE reviews SET state = :state, decided_at = :now, decided_by = :by, notes = :notes "
         "WHERE id = :id AND state = 'open'",
