@@ -89,6 +89,11 @@ async def _paused(api: FakeApi) -> None:
     )
 
 
+async def _paused_by_hand(api: FakeApi) -> None:
+    """An endpoint that a person paused."""
+    await outbox.add_endpoint(api.shop, places.ENDPOINT, url="https://shop.example/hook", is_active=0)
+
+
 TABLE = {
     "short": Open(
         _short,
@@ -333,6 +338,9 @@ ALARMS = {
         "today.review",
     ),
     "paused endpoint": Alarm(_paused, r"/dash/webhooks/[0-9a-f-]{36}", ("{href}/resume", {}), "endpoints"),
+    "endpoint paused by a person": Alarm(
+        _paused_by_hand, r"/dash/webhooks/[0-9a-f-]{36}", ("{href}/resume", {}), "endpoints"
+    ),
     "line that does not receive": Alarm(_deaf, r"/dash/lines", None, "lines.receiving"),
 }
 

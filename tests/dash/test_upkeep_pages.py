@@ -157,6 +157,14 @@ async def test_a_logo_is_uploaded_and_only_a_small_picture_is_taken(
     (stored,) = Path(api.shop.env.home).glob("logo-*.png")
     assert (stored.read_bytes(), stored.stat().st_mode & 0o777) == (PNG, 0o600)
     assert api.shop.env.config.pages.logo == str(stored)
+    # A replaced one does not stay, nor one that is not used any more; what the owner put there does.
+    theirs = Path(api.shop.env.home) / "logo-of-mine.png"
+    theirs.write_bytes(PNG)
+    await manager.post(place, {"upload": address(PNG + b"1"), **own})
+    assert not stored.exists()
+    assert api.shop.env.config.pages.logo in map(str, Path(api.shop.env.home).glob("logo-*.png"))
+    await manager.post(place, {"default": "1", **own})
+    assert [file.name for file in Path(api.shop.env.home).glob("logo-*")] == [theirs.name]
     # Only the logo's setting takes a file.
     other = await manager.post("/dash/settings/limits.burst", {"upload": address(PNG), **own})
     assert other.status_code == 422

@@ -77,7 +77,16 @@ async def change(env: Env, caller: Caller, places: Places, key: str, value: str 
     if done["changed"]:
         await env.store.write(job)
         await take_over(env, places, os.environ, settle=False)
+        if key == "pages.logo":
+            await asyncio.to_thread(_drop_logos, env, done["value"])
     return done
+
+
+def _drop_logos(env: Env, kept: str) -> None:
+    """Remove the files that `change_picture` made before."""
+    for file in Path(env.home).glob(f"logo-{'[0-9a-f]' * 12}.*"):
+        if str(file) != kept:
+            file.unlink(missing_ok=True)
 
 
 async def change_picture(env: Env, caller: Caller, places: Places, key: str, data: bytes) -> Json:

@@ -128,8 +128,10 @@ def _findings(data: Row) -> Iterator[tuple[str, str]]:
         yield from ((trouble_text(port, trouble), "momo doctor modem") for trouble in troubles)
         if not troubles and port.get("state") not in (_READY, "opening", "starting"):
             yield f"{modem_name(port)}: {clean(port.get('detail'))}", ""
-    paused = (each for each in data.get("endpoints") or () if each.get("auto_paused_at"))
-    yield from ((f"{clean(each.get('url'))} was paused after failures", "momo endpoints list") for each in paused)
+    for each in data.get("endpoints") or ():
+        if each.get("is_active") is False and not each.get("is_sandbox"):
+            why = "was paused after failures" if each.get("auto_paused_at") else "is paused"
+            yield f"{clean(each.get('url'))} {why}", f"momo endpoints resume {clean(each.get('id'))}"
 
 
 def _practises(data: Row) -> bool:

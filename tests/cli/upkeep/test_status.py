@@ -111,3 +111,21 @@ def test_a_shop_that_only_practises_is_told_that_its_phones_are_simulated(api: F
     assert (ran.code, "no modem" in ran.out + ran.err) == (6, False)
     assert "LINES     only simulated phones, for the sandbox: no real payment is seen\n" in ran.out
     assert "! only simulated phones, for the sandbox: no real payment is seen\n" in ran.err
+
+
+@pytest.mark.parametrize(
+    ("members", "said"),
+    [
+        ({"auto_paused_at": "2026-11-20T09:12:00.000Z"}, "https://shop.example/hook was paused after failures"),
+        ({"auto_paused_at": None}, "https://shop.example/hook is paused"),
+        ({"auto_paused_at": None, "is_sandbox": True}, ""),
+    ],
+)
+def test_a_paused_endpoint_of_the_live_shop_is_a_fault(
+    members: dict[str, Any], said: str, api: FakeApi, momo: Momo
+) -> None:
+    paused = {**samples.ENDPOINT, "url": "https://shop.example/hook", "is_active": False, **members, "queued": 3}
+    api.on("GET", wire.Path.LOCAL_STATUS, ok({**WELL, "endpoints": [paused]}))
+    ran = momo("status", "--fail-if-unhealthy", "--quiet")
+    next_ = f"next:  momo endpoints resume {samples.ENDPOINT['id']}\n"
+    assert (ran.code, ran.err) == ((6, f"error: {said}\n{next_}") if said else (0, ""))

@@ -190,13 +190,13 @@ def _webhook_needs(
     t = visit.words
     found = [
         _need(
-            t("need_paused", url=receiver_of(one.url)),
+            t("need_paused" if one.auto_paused_at else "need_paused_by_hand", url=receiver_of(one.url)),
             t.number("queued", waits.get(one.id, 0)),
             f"/dash/webhooks/{one.id}",
             t("look"),
         )
         for one in receivers
-        if one.auto_paused_at is not None and not one.is_active
+        if not one.is_active
     ]
     dead = delivery_log.count_dead_letters(reader, visit.mode)
     if dead:
