@@ -194,6 +194,27 @@ async def test_a_person_who_matches_what_another_shop_decides_reads_why(api: Fak
     assert "was asked for it" in answer.text
 
 
+async def test_an_order_of_a_branch_is_not_settled_at_the_hub_which_says_who_does(api: FakeApi) -> None:
+    await become_hub(api)
+    person, orders = await log_in(api, Role.MANAGER), Orders(api.shop)
+    short, over = await orders.make("short"), await orders.make("over")
+    for table in ("transactions", "payments"):
+        await give(api, table, "1 = 1")
+    for order, kind in ((short, "rest_received"), (short, "waived"), (over, "change_given")):
+        page = f"/dash/transactions/{order.reference}"
+        told = "This order is of the branch kumasi, which settles it."
+        shown = (await person.get(page)).text
+        assert (told in shown, "s-settle" in shown) == (True, False)
+        answer = await person.post(f"{page}/settle", {"kind": kind})
+        assert (answer.status_code, told in answer.text) == (422, True)
+        called = f"/v1/transactions/{order.reference}/settle"
+        for refused in (await api.live.post(called, json={"kind": kind}), await api.live.delete(called)):
+            assert (refused.status_code, refused.json()["error"]["branch"]) == (409, "kumasi")
+            assert refused.json()["error"]["code"] == "BELONGS_TO_BRANCH"
+    assert await api.shop.values("SELECT COUNT(*) FROM transactions WHERE settled_at IS NOT NULL") == [0]
+    assert await api.shop.values("SELECT COUNT(*) FROM events WHERE type LIKE 'transaction.settle%'") == [0]
+
+
 async def test_the_sheet_of_a_hub_names_as_owed_what_the_hub_can_settle(api: FakeApi) -> None:
     await become_hub(api)
     orders = Orders(api.shop)

@@ -140,6 +140,8 @@ def refuse_settlement(visit: Visit, refusal: Refusal) -> NoReturn:
     """Say on the page why nothing was settled."""
     if refusal.code in _NOT_SETTLED:
         visit.wrong("", "not_settleable")
+    if refusal.code is ErrorCode.BELONGS_TO_BRANCH:
+        visit.wrong("", "settle_at_branch", branch=refusal.extras["branch"])
     key = f"reconcile_{refusal.code.lower()}"
     if refusal.code is ErrorCode.TRANSACTION_NOT_FOUND or not visit.words.has(key):
         raise refusal

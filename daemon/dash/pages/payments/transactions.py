@@ -154,7 +154,11 @@ async def show_one(visit: Visit) -> Shown:
             "may_send": state == "open" and visit.may(Operation.SEND_CODE),
             "may_make": visit.may(Operation.CREATE_TRANSACTION),
             "settlement": SettlementAnswer.of(transaction),
-            "may_settle": state in {"short", "over"} and visit.may(Operation.SETTLE) and (state == "short" or by_hand),
+            "may_settle": state in {"short", "over"}
+            and transaction.branch_id is None
+            and visit.may(Operation.SETTLE)
+            and (state == "short" or by_hand),
+            "branch": (await listing.branch_names(visit)).get(transaction.branch_id),
             "may_settle_by_hand": by_hand,
             "may_unsettle": visit.may(Operation.SETTLE_BY_HAND),
         },
