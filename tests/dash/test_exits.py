@@ -15,9 +15,12 @@ from tests.dash.test_lines import plug_in
 from tests.fakes import outbox
 from tests.fakes.api import FakeApi
 from tests.fakes.dash import PASSWORD, Person, log_in
+from tests.fakes.engines import engine, pytest_generate_tests
 from tests.fakes.orders import Orders
 from tests.fakes.receipts import mtn
 from tests.fakes.shop import METHOD_ID
+
+__all__ = ["engine", "pytest_generate_tests"]
 
 
 class Open(NamedTuple):

@@ -10,7 +10,10 @@ from parsers.money import read_api_amount
 from tests.dash.test_till import pay, sell
 from tests.fakes.api import FakeApi
 from tests.fakes.dash import log_in
+from tests.fakes.engines import engine, pytest_generate_tests
 from tests.fakes.orders import Orders
+
+__all__ = ["engine", "pytest_generate_tests"]
 
 FIRST, LAST = "2026-11-20", "2026-12-04"
 NAMES = {

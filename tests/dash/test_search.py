@@ -13,7 +13,10 @@ from tests.dash.test_browser import clean
 from tests.fakes.api import FakeApi
 from tests.fakes.browser import needs_browser, visiting
 from tests.fakes.dash import Person, as_user, log_in
+from tests.fakes.engines import engine, pytest_generate_tests
 from tests.fakes.orders import Orders
+
+__all__ = ["engine", "pytest_generate_tests"]
 
 
 async def _shop(api: FakeApi) -> tuple[Orders, Transaction, Transaction]:

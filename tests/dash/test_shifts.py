@@ -6,7 +6,10 @@ from daemon.wire import Role
 from tests.dash.test_till import pay, sell
 from tests.fakes.api import FakeApi
 from tests.fakes.dash import Person, log_in
+from tests.fakes.engines import engine, pytest_generate_tests
 from tests.fakes.orders import Orders
+
+__all__ = ["engine", "pytest_generate_tests"]
 
 
 async def opened(person: Person) -> str:

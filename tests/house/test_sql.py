@@ -15,6 +15,7 @@ ONLY_SQLITE = re.compile(
     r"|\bINSERT OR\b|\bREPLACE INTO\b|\bGLOB\b|\bNOCASE\b|\bROWID\b|\bWITHOUT ROWID\b",
     re.IGNORECASE,
 )
+UNTYPED = re.compile(r"(?<![\w:]):\w+ IS (?:NOT )?NULL")
 GREATEST = re.compile(r"\b(?:MAX|MIN)\s*\(", re.IGNORECASE)
 # SQLite's form of the search index.
 OWN_FORM = "daemon/store/payments/search_index.py"
@@ -80,6 +81,7 @@ def test_the_store_speaks_what_postgresql_speaks_too(file: str) -> None:
         if not re.search(r"\b(?:SELECT|UPDATE|INSERT|DELETE|CASE|WHERE)\b|MAX\(", text):
             continue
         assert file == OWN_FORM or ONLY_SQLITE.search(text) is None, text
+        assert UNTYPED.search(text) is None, f"PostgreSQL needs the type, CAST(:name AS TEXT) IS NULL: {text}"
         for found in GREATEST.finditer(text):
             assert arguments(text, found.end()) == 1, f"GREATEST and LEAST in PostgreSQL: {text}"
 

@@ -289,7 +289,7 @@ def note_told(tx: Tx, seq: int, changes: Mapping[str, int | str | None]) -> None
 def see_sandbox(tx: Tx, now: int, device_id: str | None = None) -> None:
     """Record that the phones of the sandbox are connected; with `device_id`, only that one of them was used."""
     tx.run(
-        "UPDATE devices SET last_seen_at = :now, present = CASE WHEN :id IS NULL THEN 1 ELSE present END "
+        "UPDATE devices SET last_seen_at = :now, present = CASE WHEN CAST(:id AS TEXT) IS NULL THEN 1 ELSE present END "
         "WHERE mode = 'test' AND (CAST(:id AS TEXT) IS NULL OR device_id = :id)",
         {"now": now, "id": device_id},
     )

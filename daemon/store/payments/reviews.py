@@ -107,7 +107,7 @@ def next_open(reader: Reader, *, before: int | None, without: Collection[ReviewR
         Review,
         "SELECT * FROM reviews WHERE state = 'open' AND mode = :mode "
         "AND id NOT IN (SELECT review_id FROM approvals_waiting) "
-        "AND (:before IS NULL OR seq < :before) "
+        "AND (CAST(:before AS INTEGER) IS NULL OR seq < :before) "
         "AND reason NOT IN (SELECT value ->> 0 FROM json_each(:without)) ORDER BY seq DESC LIMIT 1",
         {"before": before, "without": json_ids(without), "mode": mode},
     )

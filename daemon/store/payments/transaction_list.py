@@ -564,7 +564,7 @@ _MADE: Final = (
     f"SELECT t.*, p.* FROM {JOINED} WHERE t.mode = :mode AND t.origin = 'request' AND t.merged_into IS NULL "
     "AND t.created_with = 'session' AND EXISTS (SELECT 1 FROM events e "
     "WHERE e.transaction_seq = t.seq AND e.type = 'transaction.created' "
-    "AND (e.actor = :actor OR :actor IS NULL AND e.actor LIKE 'user:%')) "
+    "AND (e.actor = :actor OR CAST(:actor AS TEXT) IS NULL AND e.actor LIKE 'user:%')) "
 )
 
 
