@@ -158,7 +158,7 @@ async def show_one(visit: Visit) -> Shown:
             and transaction.branch_id is None
             and visit.may(Operation.SETTLE)
             and (state == "short" or by_hand),
-            "branch": (await listing.branch_names(visit)).get(transaction.branch_id),
+            "branch": (await listing.branch_names(visit)).get(transaction.branch_id or ""),
             "may_settle_by_hand": by_hand,
             "may_unsettle": visit.may(Operation.SETTLE_BY_HAND),
         },
