@@ -152,6 +152,8 @@ def read_statement(
         if not any(cell.strip() for cell in row):
             continue
         cells = {name: row[at].strip() if at < len(row) else "" for name, at in columns.items()}
+        if _is_total(cells):
+            continue
         if _plain(cells.get("status", "")) in _DONE:
             done.append(cells)
         read = _entry(number, cells, currency)
@@ -163,6 +165,12 @@ def read_statement(
             unread.append(number)
     names = {name: header[at].strip() for name, at in columns.items()}
     return Statement(tuple(entries), names, out, tuple(unread), header=header, closing=_closing(done, currency))
+
+
+def _is_total(cells: Mapping[str, str]) -> bool:
+    """Return whether a row only adds up others: it has no time, no balance and no ID of its own."""
+    timed = "time" not in cells or _time(cells["time"]) is not None or cells.get("after")
+    return not timed and re.match(r"(grand)?total|$", _plain(cells["id"])) is not None
 
 
 def _closing(rows: Sequence[Mapping[str, str]], currency: str) -> Closing | None:

@@ -3,6 +3,7 @@
 import io
 import itertools
 import zipfile
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, Final
 
@@ -20,7 +21,7 @@ WRONG: Final = {
     "binary": "the file is neither CSV nor Excel: download the statement as CSV or Excel",
     "old_excel": "the file is of an old Excel or has a password: save it as .xlsx without a password",
     "macros": "the file has macros, so it is not read: save it as .xlsx or CSV",
-    "formulas": "the file has formulas, which anybody can have written: download the statement again, or save it as CSV",
+    "formulas": "the file has formulas without results: open it in Excel and save it, or save it as CSV",
     "sheets": "the file has more than one sheet with content: keep the one with the payments, or save it as CSV",
     "broken": "the Excel file is damaged: download it again, or save it as CSV",
 }
@@ -88,17 +89,24 @@ def _excel_rows(data: bytes) -> list[list[str]]:
 
 
 def _sheet_rows(data: bytes) -> list[list[str]]:
+    """Return the rows of the one sheet with content; of a formula the result that its program stored."""
     import openpyxl  # noqa: PLC0415 -- only who compares an Excel file needs it
 
-    book = openpyxl.load_workbook(io.BytesIO(data), read_only=True, keep_links=False)
+    with zipfile.ZipFile(io.BytesIO(data)) as parts:
+        formulas = any(b"<f" in parts.read(one) for one in parts.namelist() if one.startswith("xl/worksheets/"))
+    books = [
+        openpyxl.load_workbook(io.BytesIO(data), read_only=True, keep_links=False, data_only=results)
+        for results in ((True, False) if formulas else (True,))
+    ]
     found: list[list[list[str]]] = []
-    for sheet in book.worksheets:
-        sheet.reset_dimensions()
-        rows, read = [], sheet.iter_rows(max_col=COLUMNS_MAX)
-        for row in itertools.islice(read, ROWS_MAX + 1):
-            if any(cell.data_type == "f" for cell in row):
+    for sheets in zip(*(book.worksheets for book in books), strict=True):
+        for sheet in sheets:
+            sheet.reset_dimensions()
+        rows, read = [], zip(*(sheet.iter_rows(max_col=COLUMNS_MAX) for sheet in sheets), strict=True)
+        for results, *written in itertools.islice(read, ROWS_MAX + 1):
+            if written and _lacks_result(results, *written):
                 raise StatementFileError("formulas")
-            rows.append([_text(cell.value) for cell in row])
+            rows.append([_text(cell.value) for cell in results])
         while rows and not any(rows[-1]):
             rows.pop()
         if len(rows) > ROWS_MAX:
@@ -110,6 +118,10 @@ def _sheet_rows(data: bytes) -> list[list[str]]:
     if len(found) > 1:
         raise StatementFileError("sheets")
     return found[0]
+
+
+def _lacks_result(results: Sequence[Any], written: Sequence[Any]) -> bool:
+    return any(cell.data_type == "f" and result.value is None for result, cell in zip(results, written, strict=True))
 
 
 def _text(value: Any) -> str:

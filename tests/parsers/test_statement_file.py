@@ -33,6 +33,15 @@ def excel(*sheets: list[list[Any]], name: str = "", part: bytes = b"") -> bytes:
     return out.getvalue()
 
 
+def replaced(data: bytes, old: str, new: str) -> bytes:
+    """Return an Excel file with a part of its sheets replaced."""
+    out = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(data)) as parts, zipfile.ZipFile(out, "w") as anew:
+        for name in parts.namelist():
+            anew.writestr(name, parts.read(name).replace(old.encode(), new.encode()))
+    return out.getvalue()
+
+
 def why(data: bytes) -> str:
     with pytest.raises(StatementFileError) as raised:
         rows_in(data)
@@ -98,6 +107,28 @@ def test_a_file_that_is_no_statement_is_named() -> None:
         "too much": "long",
         "too much CSV": "long",
     }
+
+
+def test_results_of_formulas_are_read_and_a_row_of_sums_is_no_payment() -> None:
+    head = ["Receipt No.", "Completion Time", "Paid In", "Balance"]
+    at = datetime(2026, 11, 21, 9, 30)  # noqa: DTZ001 -- a printed time names no zone
+    for total in (
+        ["", "", "=SUM(C2:C3)", ""],
+        ["Total", "", "=SUM(C2:C3)", ""],
+        ["", "Grand total", "=SUM(C2:C3)", ""],
+    ):
+        rows = [head, ["93214500001", at, 25, 125], ["93214500002", at.replace(hour=10), "=20+12.5", 157.5], total]
+        data = excel(rows)
+        assert why(data) == "formulas", "its program has not calculated it"
+        for formula, result in (("SUM(C2:C3)", 57.5), ("20+12.5", 32.5)):
+            data = replaced(data, f"<f>{formula}</f><v />", f"<f>{formula}</f><v>{result}</v>")
+        read = read_statement(rows_in(data))
+        assert [one.minor for one in read.entries] == [2500, 3250]
+        assert (read.out, read.unread) == (0, ())
+        assert read.closing is not None
+        assert read.closing.minor == 15750
+    odd = read_statement([head, ["93214500001", f"{at}", "25", "125"], ["", "", "7", "132"]])
+    assert odd.unread == (3,), "a row that moved the balance is told"
 
 
 @given(st.binary() | st.binary().map(lambda data: b"PK\x03\x04" + data))
