@@ -117,7 +117,12 @@ def test_results_of_formulas_are_read_and_a_row_of_sums_is_no_payment() -> None:
         ["Total", "", "=SUM(C2:C3)", ""],
         ["", "Grand total", "=SUM(C2:C3)", ""],
     ):
-        rows = [head, ["93214500001", at, 25, 125], ["93214500002", at.replace(hour=10), "=20+12.5", 157.5], total]
+        rows: list[list[Any]] = [
+            head,
+            ["93214500001", at, 25, 125],
+            ["93214500002", at.replace(hour=10), "=20+12.5", 157.5],
+            total,
+        ]
         data = excel(rows)
         assert why(data) == "formulas", "its program has not calculated it"
         for formula, result in (("SUM(C2:C3)", 57.5), ("20+12.5", 32.5)):
