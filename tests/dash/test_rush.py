@@ -136,6 +136,20 @@ async def test_a_wrong_settlement_is_a_sentence_and_changes_nothing(
     assert (await api.shop.transaction(order.reference)).settled_at is None
 
 
+async def test_a_customers_page_has_the_payments_of_their_orders_whose_receipts_name_no_number(api: FakeApi) -> None:
+    manager, orders = await log_in(api, Role.MANAGER), Orders(api.shop)
+    await orders.make("paid")
+    other = await orders.make("short")
+    assert await api.shop.values("SELECT COUNT(payer_phone) FROM payments") == [0], "as on-net receipts of MTN"
+    assert "2 · GHS\xa045.00" in (await manager.get("/dash/customers/233241234567")).text
+    # A receipt that names another number is another customer's.
+    await api.shop.env.store.write(
+        lambda tx: tx.run("UPDATE payments SET payer_phone = '+233209999999' WHERE id = :id", {"id": other.payment_id})
+    )
+    assert "1 · GHS\xa025.00" in (await manager.get("/dash/customers/233241234567")).text
+    assert "1 · GHS\xa020.00" in (await manager.get("/dash/customers/233209999999")).text
+
+
 async def test_a_customers_page_has_the_payments_of_one_number_and_their_sum(api: FakeApi) -> None:
     manager, cashier = await log_in(api, Role.MANAGER), await log_in(api, Role.CASHIER)
     orders = Orders(api.shop)

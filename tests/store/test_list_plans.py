@@ -132,6 +132,34 @@ async def test_payments_by_time_and_by_amount_are_read_in_the_order_of_an_index(
     assert [plan for plan in plans if "payments_by_amount" in plan]
 
 
+async def test_the_payments_of_a_customer_are_read_by_the_index_of_payers(tmp_path: Path) -> None:
+    shop = await FakeShop.make(tmp_path)
+    statements: set[str] = set()
+    wanted = PaymentFilter(payer_phone="+233241234567", orders_since=1)
+    writer(shop.env.store).set_trace_callback(statements.add)
+
+    def read(tx: Any) -> None:
+        payment_list.listed(tx, wanted, limit=50)
+        payment_list.totals(tx, wanted, most=100)
+
+    await shop.env.store.write(read)
+    writer(shop.env.store).set_trace_callback(None)
+    shop.close()
+    connection = sqlite3.connect(tmp_path / "momo.db")
+    plans = [
+        {str(line[3]) for line in connection.execute(f"EXPLAIN QUERY PLAN {statement}")}
+        for statement in statements
+        if "payer_phone =" in statement
+    ]
+    connection.close()
+    assert len(plans) == 2
+    for plan in plans:
+        assert {
+            "SEARCH p USING INTEGER PRIMARY KEY (rowid=?)",
+            "SEARCH y USING COVERING INDEX payments_by_payer (payer_phone=?)",
+        } <= plan
+
+
 async def test_a_hub_reads_the_rows_of_one_branch_by_an_index(tmp_path: Path) -> None:
     shop = await FakeShop.make(tmp_path)
     statements: set[str] = set()

@@ -88,9 +88,10 @@ async def show_customer(visit: Visit) -> Shown | Download:
     """Show the payments of one number, their sums, and the orders of the customer."""
     number = needed(read_phone(f"+{visit.places['id']}"), ErrorCode.ROUTE_NOT_FOUND)
     asked = await listing.ask(visit, of_branches=True)
-    wanted = taken(PaymentFilter, asked, mode=visit.mode, search=None, branch=asked.branch, payer_phone=number)
-    since = visit.now - ORDERS_US
-    of_orders = TransactionFilter(mode=visit.mode, phone_number=number, since=since)
+    mode, since = visit.mode, visit.now - ORDERS_US
+    customer = {"payer_phone": number, "orders_since": since}
+    wanted = taken(PaymentFilter, asked, mode=mode, search=None, branch=asked.branch, **customer)
+    of_orders = TransactionFilter(mode=mode, phone_number=number, since=since)
     now, most = visit.env.times().lower_bound_us, listing.COUNTED_MAX + 1
 
     def read(reader: Reader) -> tuple[tuple[list[Listed], bool], dict[str, tuple[int, int]], list[Found]]:
