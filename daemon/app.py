@@ -225,14 +225,17 @@ class Daemon:
             self._exit = EXIT_AGAIN
             asyncio.get_running_loop().call_later(RESTART_S, self._stopping.set)
 
-        machine = Machine(log, self._conditions, self._places, channels, inspect=inspect, restart=restart)
+        deliver = None if self._simulated is None else self._simulated.deliver
+        machine = Machine(
+            log, self._conditions, self._places, channels, inspect=inspect, restart=restart, deliver=deliver
+        )
         return Hooks(
             channels=channels,
             on_shutdown=self._stopping.set,
             phone_states=self._conditions,
             receiving=lambda: self._sources.receiving.last,
             inspect=inspect,
-            deliver=None if self._simulated is None else self._simulated.deliver,
+            deliver=deliver,
             log=log,
             log_folder=self._places.log,
             pages=PayRoutes(self._env),

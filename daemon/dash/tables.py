@@ -122,6 +122,7 @@ ACTIONS: Final[tuple[Action, ...]] = (
     Action("/dash/transactions/{id}/renew", Op.CREATE_TRANSACTION, transactions.renew, "momo tx replace {id}"),
     Action("/dash/transactions/{id}/reconcile", Op.RECONCILE, transactions.reconcile, "momo reconcile {id} ID"),
     Action("/dash/transactions/{id}/send", Op.SEND_CODE, transactions.send_again, "momo tx send-code {id}"),
+    Action("/dash/transactions/{id}/practise", Op.CREATE_TRANSACTION, transactions.practise, "momo simulate payment --order {id}"),
     Action("/dash/account/password", Op.OWN_ACCOUNT, account.change_password, "momo users reset NAME"),
     Action("/dash/account/sessions/{id}/end", Op.OWN_ACCOUNT, account.end_session, "momo users reset NAME"),
     Action("/dash/account/second-factor/on", Op.OWN_ACCOUNT, account.switch_on),

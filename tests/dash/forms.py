@@ -99,6 +99,12 @@ async def waiting(stage: Stage) -> Known:
     return {"id": order.reference}
 
 
+async def practice(stage: Stage) -> Known:
+    """Make an order of the sandbox."""
+    order = await stage.api.test.post("/v1/transactions/initialize", json={"amount": "7.00", "phone_number": OTHER})
+    return {"id": order.json()["data"]["reference"]}
+
+
 async def short(stage: Stage) -> Known:
     """Make an order that was paid too little, and the payment that brings the rest."""
     orders = Orders(stage.api.shop)
@@ -348,6 +354,7 @@ FORMS: Final[dict[str, tuple[Prepare, dict[str, str]]]] = {
     "/dash/transactions/{id}/renew": (waiting, {}),
     "/dash/transactions/{id}/reconcile": (unmatched, {"transaction_id": "{telco_id}"}),
     "/dash/transactions/{id}/send": (waiting, {}),
+    "/dash/transactions/{id}/practise": (practice, {}),
     "/dash/account/password": (
         nothing,
         {"current": PASSWORD, "password": "a new long password", "again": "a new long password"},

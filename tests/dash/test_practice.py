@@ -95,6 +95,28 @@ async def test_a_practice_order_shows_the_number_of_the_simulated_phone_and_its_
     assert "0001" in page.text
 
 
+@pytest.mark.parametrize(("field", "place"), [({}, "transactions"), ({"till": "1"}, "till")])
+async def test_an_open_order_of_the_sandbox_is_paid_by_one_button(
+    api: FakeApi, field: dict[str, str], place: str
+) -> None:
+    await attach(api)
+    person, live = await log_in(api, Role.CASHIER, "ama"), await Orders(api.shop).make("waiting")
+    button = "Pay it (practice)"
+    assert button not in (await person.get(f"/dash/{place}/{live.reference}")).text
+    assert (await person.post(f"/dash/transactions/{live.reference}/practise", field)).status_code == 404
+    await switch(person, "test")
+    reference = await sell(person, amount="17")
+    assert button in (await person.get(f"/dash/{place}/{reference}")).text
+    paid = await person.post(f"/dash/transactions/{reference}/practise", field)
+    assert paid.headers["location"] == f"/dash/{place}/{reference}?said=said_practised"
+    order = await api.shop.transaction(reference)
+    assert (order.status, order.matched_by) == ("SUCCESS", "code")
+    assert (await api.shop.transaction(live.reference)).status == "PENDING"
+    assert button not in (await person.get(f"/dash/{place}/{reference}")).text
+    again = await person.post(f"/dash/transactions/{reference}/practise", field)
+    assert (again.status_code, "nothing was paid" in again.text) == (422, True)
+
+
 async def test_an_endpoint_of_the_sandbox_needs_no_preparation_beside_a_simulated_phone(api: FakeApi) -> None:
     await attach(api, alone=True)
     sent = await api.test.post(

@@ -17,7 +17,7 @@ from starlette.types import Scope
 from daemon.core.access import sessions
 from daemon.core.access.callers import ALLOWED, READERS, Caller, Operation, allows
 from daemon.core.errors import Refusal
-from daemon.core.inputs import HttpAnswer, Idempotency, Keep
+from daemon.core.inputs import HttpAnswer, Idempotency, Keep, Source
 from daemon.core.lines.modem_health import ModemHealth
 from daemon.core.model import BrowserSession, Shop, User
 from daemon.core.names import group_digits, mask_number, national_format
@@ -50,7 +50,8 @@ class Machine(Struct, frozen=True):
     """Dependencies besides the environment, provided by the composition root.
 
     `channels` are those of notices to the owner; `inspect` asks a modem for its state by its device id, False if it does
-    not answer; `restart` ends the daemon so that it starts again, once the answer is sent.
+    not answer; `restart` ends the daemon so that it starts again, once the answer is sent; `deliver` sends an SMS to the
+    simulated phone of a network, part by part, and is None while none is attached.
     """
 
     log: FaultLog
@@ -60,6 +61,7 @@ class Machine(Struct, frozen=True):
     resolver: Resolver = field(default_factory=SystemResolver)
     inspect: Callable[[str], Awaitable[bool]] = no_modem_answers
     restart: Callable[[], None] = nothing
+    deliver: Callable[[str, Sequence[str]], Awaitable[Source]] | None = None
 
 
 class Shown(Struct, frozen=True):

@@ -22,6 +22,8 @@ from daemon.dash.parts.confirming import vouched
 from daemon.dash.parts.listing import Choice
 from daemon.dash.parts.order import STATES, facts_of, masked, order_of, refuse_settlement, state_of, time_left
 from daemon.dash.web.visit import Download, Goto, Outcome, Shown, Visit
+from daemon.flows.messages import ingest
+from daemon.flows.messages.simulate import SimulateRequest, simulate_sms
 from daemon.flows.payments import cancel_expire, initialize, settlement, texts
 from daemon.flows.payments import reconcile as reconcile_flow
 from daemon.flows.payments.texts import SentAgain
@@ -253,6 +255,20 @@ async def send_again(visit: Visit) -> Outcome:
     if result is not SentAgain.QUEUED:
         visit.wrong("", f"again_{result}")
     return Goto(_here(visit), "said_again_queued")
+
+
+async def practise(visit: Visit) -> Outcome:
+    """Pay an open order of the sandbox: its network's simulated phone gets the SMS of a payment."""
+    facts = await visit.env.store.read(lambda reader: facts_of(reader, visit.places["id"]))
+    if state_of(facts.request, visit.env.times().lower_bound_us) != "open":
+        visit.wrong("", "practise_ended")
+    sms = await simulate_sms(visit.env, SimulateRequest(reference=facts.request.reference))
+    if visit.machine.deliver is not None:
+        await visit.machine.deliver(sms.provider, [part.pdu for part in sms.parts])
+    else:
+        await ingest.ingest(visit.env, sms.source, sms.parts)
+    at_till = f"/dash/till/{facts.request.reference}" if "till" in visit.form else _here(visit)
+    return Goto(at_till, "said_practised")
 
 
 def _here(visit: Visit) -> str:
