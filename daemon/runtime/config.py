@@ -477,7 +477,7 @@ class Trust(Struct, frozen=True):
         "notice), `off` (they pay)", _one_of("review", "warn", "off"), MANAGER, live=True)] = "review"
     unconfirmed_limit: Annotated[str | int, Setting(
         'cedis that a line may take in a day through receipts that do not join the believed balance: `"auto"` is half '
-        "of a usual day (mean of the last 14), at least twelve usual receipts and 200; `0` pays none",
+        "of a usual day (mean of the last 14), at least twelve usual receipts and 200; `0` pays nothing before it is confirmed",
         _limit, MANAGER, live=True)] = "auto"
     phone_limit: Annotated[str | int, Setting(
         "cedis that a line on a source without service centres (Android, HiLink) may take in a day through receipts that join: "

@@ -163,7 +163,8 @@ class Limits(Struct, frozen=True):
         if unconfirmed != "auto":
             day = int(unconfirmed) * 100
         a_day = max(2 * usual, PHONE_LIMIT_LEAST_MINOR) if phone == "auto" else int(phone) * 100
-        return cls(day, max(usual * 3 // 2, day, LIMIT_LEAST_MINOR), a_day)
+        # A limit of 0 says that nothing is paid before it is confirmed: not what joins a provisional balance either.
+        return cls(day, max(usual * 3 // 2, day, LIMIT_LEAST_MINOR) if day else 0, a_day)
 
 
 class Used(Struct, frozen=True):

@@ -147,6 +147,16 @@ async def strict(tmp_path: Path) -> AsyncIterator[FakeShop]:
     check_invariants(tmp_path / "momo.db")
 
 
+@pytest.fixture
+async def careful(tmp_path: Path) -> AsyncIterator[FakeShop]:
+    """The same shop with `unconfirmed_limit = 1`: a row of more waits."""
+    made = await FakeShop.make(tmp_path, parse_config("[trust]\nunconfirmed_limit = 1"))
+    await made.begin_chain(90_000)
+    yield made
+    made.close()
+    check_invariants(tmp_path / "momo.db")
+
+
 async def test_a_receipt_that_joins_pays_whatever_else_lies_about(shop: FakeShop) -> None:
     request = await shop.request(2500)
     await read_foreign(shop, receipt(1, 5_000, 95_000), receipt(2, 7_000, 33_000))
@@ -196,17 +206,28 @@ async def test_the_limit_is_half_of_a_usual_day_and_on_the_first_day_of_what_cam
     assert await states(shop, receipt(43, 1, 800_001, after_s=day + 60)) == [MessageState.HELD]
 
 
-async def test_a_row_wins_when_everything_else_is_silent_and_the_missing_amount_is_told(strict: FakeShop) -> None:
+async def test_a_row_wins_when_everything_else_is_silent_and_the_missing_amount_is_told(careful: FakeShop) -> None:
     usual = [receipt(number, 100, 90_000 + number * 100) for number in range(1, 31)]
-    await states(strict, *usual)
+    await states(careful, *usual)
+    await states(careful, *(receipt(n, 200, 50_000 + n * 200) for n in range(31, 34)))
+    careful.clock.advance(200)
+    assert await settle_lines(careful.env) == 0
+    careful.clock.advance(3_600)
+    assert await settle_lines(careful.env) == 3
+    told = [(kind, told["gap_minor"]) for kind, told in await notices(careful)]
+    assert told == [(Notice.MONEY_MISSING, -37_000)]
+    assert await states(careful, receipt(40, 100, 56_700)) == [MessageState.PAYMENT]
+
+
+async def test_with_limit_0_a_row_that_wins_by_silence_pays_when_time_has_confirmed_it(strict: FakeShop) -> None:
+    await states(strict, *(receipt(number, 100, 90_000 + number * 100) for number in range(1, 31)))
     await states(strict, *(receipt(n, 100, 50_000 + n * 100) for n in range(31, 34)))
-    strict.clock.advance(200)
+    strict.clock.advance(3_800)
     assert await settle_lines(strict.env) == 0
-    strict.clock.advance(3_600)
-    assert await settle_lines(strict.env) == 3
-    told = [(kind, told["gap_minor"]) for kind, told in await notices(strict)]
-    assert told == [(Notice.MONEY_MISSING, -40_000)]
-    assert await states(strict, receipt(40, 100, 53_400)) == [MessageState.PAYMENT]
+    assert [kind for kind, _ in await notices(strict)] == [Notice.MONEY_MISSING], "it has won"
+    assert await states(strict, receipt(40, 100, 53_400)) == [MessageState.HELD]
+    strict.clock.advance(2 * 86_400)
+    assert await settle_lines(strict.env) == 4
 
 
 async def test_a_row_does_not_win_while_anything_else_grows(strict: FakeShop) -> None:
@@ -234,14 +255,14 @@ async def test_what_wins_by_silence_pays_within_the_bound_only(shop: FakeShop) -
     assert await states(shop, following) == [MessageState.HELD], "it joins a provisional balance"
 
 
-async def test_a_lull_confirms_no_row_of_large_receipts_beyond_the_bound(strict: FakeShop) -> None:
-    await states(strict, *(receipt(n, 100, 90_000 + n * 100) for n in range(1, 31)))
+async def test_a_lull_confirms_no_row_of_large_receipts_beyond_the_bound(careful: FakeShop) -> None:
+    await states(careful, *(receipt(n, 100, 90_000 + n * 100) for n in range(1, 31)))
     row = [receipt(n, 500_000, 700_000 + n * 500_000) for n in range(31, 35)]
-    assert await states(strict, *row) == [MessageState.HELD] * 4
+    assert await states(careful, *row) == [MessageState.HELD] * 4
     for _ in range(8):
-        strict.clock.advance(15 * 60)
-        await settle_lines(strict.env)
-    paid = [one.amount_minor for one in await strict.payments()]
+        careful.clock.advance(15 * 60)
+        await settle_lines(careful.env)
+    paid = [one.amount_minor for one in await careful.payments()]
     assert max(paid) == 100, "GHS 5,000 is above the bound, whatever the silence says"
 
 

@@ -473,7 +473,9 @@ class _Game:
             fate = self._paid.get(change.number)
             # Money that went back before its receipt came is not owed.
             if fate is not None or taken_back.get(change.telco_id, len(arrived)) > arrived[change.number]:
-                result.fates[change.number] = fate or Fate("never")
+                fate = fate or Fate("never")
+                # What the network took back before it was decided pays no order.
+                result.fates[change.number] = replace(fate, matched=fate.matched or change.telco_id in taken_back)
         days = range(self.setting.size.days + 1)
         if self.setting.owner == "errs":  # what he approved in error and took back did not stay paid
             counts = self.product.standing()
