@@ -19,7 +19,6 @@ from daemon.api.http.service import Hooks
 from daemon.core.errors import Unavailable, only_unavailable
 from daemon.core.limits import SECOND_US
 from daemon.core.lines.modem_health import ModemHealth
-from daemon.core.lines.ussd import UssdPort
 from daemon.core.messages.post import PostedSource
 from daemon.core.upkeep.self_check import DiskWatch
 from daemon.dash.entry import Dashboard, Machine
@@ -177,7 +176,6 @@ class Daemon:
         self._channels = _channels(env)
         self._simulated = SimulatedPhones(Path(places.socket).parent) if options.simulated_phone else None
         self._sources = self._new_sources()
-        env.ussd.port_of = self._ussd
         self._not_recovered = 0
         """How often the message journal could not be read because of a bug."""
         self._said = ""
@@ -203,14 +201,13 @@ class Daemon:
             find=find_ports if named is None and not managed else list,
             simulated=None if self._simulated is None else self._simulated.by_path,
         )
-        return Sources(self._env, self._log, [ports, *found])
+        sources = Sources(self._env, self._log, [ports, *found])
+        self._env.ussd.port_of = sources.ussd
+        return sources
 
     # `_sources` changes when the loops are started again, so these are not its bound methods.
     def _conditions(self) -> Sequence[ModemHealth]:
         return self._sources.conditions()
-
-    def _ussd(self, device_id: str) -> UssdPort | None:
-        return self._sources.ussd(device_id)
 
     def _posted(self, name: str) -> PostedSource | None:
         return self._sources.posted(name)

@@ -18,12 +18,15 @@ from jeepney.bus_messages import message_bus
 from jeepney.io.asyncio import DBusConnection
 from msgspec import Struct
 
+from daemon.core.lines.ussd import ANSWER_S, UssdEnd, UssdMenu
 from daemon.modem.session.events import Registration
+from daemon.modem.session.ussd import decode
 from parsers.times import to_us
 
 _SERVICE: Final = "org.freedesktop.ModemManager1"
 MODEM: Final = f"{_SERVICE}.Modem"
 MESSAGING: Final = f"{MODEM}.Messaging"
+USSD: Final = f"{MODEM}.Modem3gpp.Ussd"
 SIM: Final = f"{_SERVICE}.Sim"
 SMS: Final = f"{_SERVICE}.Sms"
 _BUS: Final = "org.freedesktop.DBus"
@@ -37,6 +40,8 @@ _SIGNALS: Final = (
 """Signals that make a look worth while. What they carry is not used: the look asks again."""
 SLOW_S: Final = 60.0
 """Time limit of what a modem or the network may take long for."""
+_WAITS: Final = 3
+"""MMModem3gppUssdSessionState: the network waits for a reply."""
 _SMSC_DIGITS_MAX: Final = 20
 _RECEIVED: Final = 3
 """MMSmsState of a message with all its parts."""
@@ -317,3 +322,31 @@ class ManagerBus:
             for waiting in self._waiting.values():
                 if not waiting.done():
                     waiting.set_exception(OSError())
+
+
+_USSD_ENDS: Final = {BusFault.REFUSED: UssdEnd.REFUSED, BusFault.BARRED: UssdEnd.REFUSED, BusFault.HUNG: UssdEnd.SILENT}
+
+
+class ManagerUssd:
+    """USSD of the modem at an object path."""
+
+    def __init__(self, bus: ManagerBus, path: str) -> None:
+        self._bus, self._path = bus, path
+
+    async def send(self, text: str, *, opens: bool) -> UssdMenu:
+        """Send a code or a reply; return the network's answer."""
+        try:
+            if opens:
+                await self.cancel()  # one that was left open refuses the code
+            method = "Initiate" if opens else "Respond"
+            [said] = await self._bus.call(self._path, USSD, method, "s", (text,), ANSWER_S)
+            state = _read(await self._bus.properties(self._path, USSD), "State", int)
+        except BusError as error:
+            end = _USSD_ENDS.get(error.fault, UssdEnd.LOST)
+            return UssdMenu("", UssdEnd.UNSUPPORTED if str(error).endswith(".Unsupported") else end)
+        return UssdMenu(decode(str(said), None), None if state == _WAITS else UssdEnd.ANSWERED)
+
+    async def cancel(self) -> None:
+        """End the session, if there is one."""
+        with contextlib.suppress(BusError):
+            await self._bus.call(self._path, USSD, "Cancel")

@@ -137,3 +137,18 @@ def test_the_simulated_phones_have_a_menu_too(shop: RealShop) -> None:
         cwd=ROOT, env=shop.environ, input="1\n1234\n", capture_output=True, text=True, timeout=60, check=False,
     )  # fmt: skip
     assert done.stdout.splitlines()[-1] == "Current Balance: not known yet", done
+
+
+def test_a_phone_that_is_pulled_out_in_a_session_is_told(scene: Scene) -> None:
+    scene.open_for_business()
+    with typing(scene.shop) as (process, master):
+        read_until(master, b"Reply: ")
+        scene.phone.ask("unplug")
+        wait_until(
+            lambda: scene.shop.rows("SELECT present FROM devices WHERE mode = 'live'") == [(0,)] or None,
+            20,
+            "it is gone",
+        )
+        os.write(master, b"6\n")
+        assert b"The phone is not connected now" in rest(master)
+        assert process.wait(20) == 5

@@ -154,6 +154,7 @@ class FakeManager:
         self.deleted: list[Sms] = []
         self.sent: list[tuple[str, str]] = []
         self.typed: list[str] = []
+        self.asks = False
         self.menu = {"*170#": "MoMo\n1) Balance", "1": "Your balance is GHS 214.56"}
         self._lock = threading.RLock()
         self._counters = {"Modem": 0, "SMS": 0}
@@ -299,9 +300,10 @@ class FakeManager:
                 sms.state = SENT
                 self.sent.append((sms.number, sms.text))
             case "Initiate" | "Respond":
+                self.asks = method == "Initiate"
                 return "s", (self.menu[body[0]],)
             case "Cancel":
-                pass
+                self.asks = False
             case _:
                 raise KeyError("org.freedesktop.DBus.Error.UnknownMethod")
         return None, ()
@@ -330,6 +332,8 @@ class FakeManager:
         return modem.path.replace("/Modem/", "/SIM/") if modem.iccid else "/"
 
     def _properties(self, path: str, interface: str) -> dict[str, tuple[str, Any]]:
+        if interface == f"{SERVICE}.Modem.Modem3gpp.Ussd":
+            return {"State": ("u", 3 if self.asks else 1)}
         if interface == f"{SERVICE}.Sms":
             return self._sms(path).properties
         for one in self.modems:

@@ -11,6 +11,7 @@ import pytest
 from msgspec.structs import replace
 
 from daemon.core.lines.modem_health import ModemHealth, find_problems
+from daemon.core.lines.ussd import UssdEnd, UssdMenu
 from daemon.env import Env
 from daemon.flows.lines.modems import queue_test_sms, store_pin
 from daemon.loops.sources.all import Sources
@@ -411,3 +412,23 @@ async def test_no_modem_ends_another(bus: PrivateBus, tmp_path: Path) -> None:
             manager.unplug(first)
             await until(lambda: len(ran.source.conditions()) == 1)
             assert ran.health.port == "modemmanager:1-3"
+
+
+async def test_a_ussd_menu_is_answered_through_the_modem(bus: PrivateBus, tmp_path: Path) -> None:
+    with FakeManager(bus, Modem()) as manager:
+        async with running(tmp_path / "shop") as ran:
+            await ran.until_state("ready")
+            assert ran.health.device_id is not None
+            port = ran.source.ussd(ran.health.device_id)
+            assert port is not None
+            assert ran.source.ussd("another") is None
+            assert await port.send("*170#", opens=True) == UssdMenu("MoMo\n1) Balance")
+            await port.cancel()
+            assert not manager.asks
+            await port.send("*170#", opens=True)
+            assert await port.send("1", opens=False) == UssdMenu("Your balance is GHS 214.56", UssdEnd.ANSWERED)
+            for name, end in (("Core.Unsupported", UssdEnd.UNSUPPORTED), ("Core.Failed", UssdEnd.REFUSED)):
+                manager.faults.refused = {"Initiate": f"{SERVICE}.Error.{name}"}
+                assert await port.send("*170#", opens=True) == UssdMenu("", end)
+            manager.cut()
+            assert await port.send("*170#", opens=True) == UssdMenu("", UssdEnd.LOST)

@@ -18,6 +18,7 @@ from msgspec.structs import replace
 from daemon.core.errors import Unavailable
 from daemon.core.inputs import PhoneIdentity, ReadPart, Source
 from daemon.core.lines.modem_health import READY, SET_ASIDE, TRANSIENT, ModemHealth
+from daemon.core.lines.ussd import UssdPort
 from daemon.core.text import Text
 from daemon.core.upkeep.faults import REPORT
 from daemon.env import Env
@@ -27,7 +28,7 @@ from daemon.loops.sources.handover import NOT_STORING, Handover, PolledSource
 from daemon.loops.texts import TextLoop
 from daemon.loops.unlock_sim import SimUnlocker
 from daemon.modem import modem_manager as manager
-from daemon.modem.modem_manager import BusError, BusFault, Lock, ManagerBus, MessageSeen, ModemSeen, State
+from daemon.modem.modem_manager import BusError, BusFault, Lock, ManagerBus, ManagerUssd, MessageSeen, ModemSeen, State
 from daemon.modem.session.events import PinNeeded
 from daemon.modem.session.send import Outgoing, SmsEnded, SmsPartSent, SmsResult
 from daemon.runtime.config import SourceSettings
@@ -79,6 +80,11 @@ class ModemManagerSource(PolledSource):
         """Look at the modems now; False if none of them has this id, or none answers in time."""
         known = {one.handover.state.device_id for one in self._modems.values()}
         return device_id in known and await self._look_now()
+
+    def ussd(self, device_id: str) -> UssdPort | None:
+        """Return a modem; None if none of them has this id."""
+        found = next((one for one in self._modems.values() if one.handover.state.device_id == device_id), None)
+        return None if found is None or self._bus is None else ManagerUssd(self._bus, found.path)
 
     async def run(self) -> None:
         """Read the modems until cancelled; after a failure with back-off and a new connection."""
