@@ -224,7 +224,7 @@ def new_hub(folder: Path, receiver: ReceiverProcess | None = None) -> Iterator[H
     pem, ca_file = certificate(folder)
     with socket.create_server(("127.0.0.1", 0)) as free:
         address = f"127.0.0.1:{free.getsockname()[1]}"
-    settings = {"http": {"tls_cert": pem}, **NO_LIMIT}
+    settings = {"http": {"tls_cert": pem}, "hub": {"unconfirmed_limit": 1_000_000_000}, **NO_LIMIT}
     url = postgresql.cluster().new_database()
     with RealShop(
         folder / "hub", url=url, settings=settings, name="Head office",

@@ -53,6 +53,7 @@ NOTICES: Final = (
     "fact_refused",
     "branch_disputed",
     "branch_left",
+    "sim_unconfirmed",
     "hub_restored",
     "order_lost",
     "id_conflict",

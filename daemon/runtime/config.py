@@ -542,13 +542,16 @@ class Network(Struct, frozen=True):
 
 
 class Hub(Struct, frozen=True):
-    """The settings of a branch: whether it sends texts to its hub, and how it checks the hub's certificate."""
+    """The settings of a branch (whether it sends texts to its hub, how it checks the hub's certificate) and of a hub."""
 
     send_texts: Annotated[bool, Setting(
         "send the texts of SMS to the hub too, not only what was read from them", by=MANAGER, live=True)] = False
     ca_file: Annotated[str, Setting(
         "absolute path of a CA for the hub's certificate, beside the system's; not needed if the hub has its own "
         "certificate from `momo daemon certificate create`", _file, MANAGER)] = ""
+    unconfirmed_limit: Annotated[int, Setting(
+        "at a hub: cedis of a branch and day that it counts of payments on a SIM or number which the branch has had for less "
+        "than a week; what is above waits for `momo hub accept BRANCH`", _between(0, 1_000_000_000), live=True)] = 1_000
 
 
 class Secrets(Struct, frozen=True):

@@ -25,15 +25,17 @@ from daemon.store.branches.branches import Branch
 from daemon.store.branches.feed import HubLink
 from daemon.store.engine import Reader, Tx
 from daemon.store.payments import payments, transactions
-from daemon.wire import ErrorCode
+from daemon.wire import ErrorCode, Mode
 from parsers import svc_code
 from parsers.money import render
 
 STANDING: Final = "handed"
-"""The standing of a payment at the branch that handed it up."""
+"""The standing of a payment at the branch that handed it up, and at the hub while it waits for a person."""
 DECIDED: Final = "decided"
 """Why a branch does not take a payment back: it remembers the order of the hub that the payment paid."""
 ASK_AGAIN_S: Final = 5
+CONFIRMED_US: Final = 7 * DAY_US
+"""A SIM and number that a branch has had for so long is its own: the thief of a key is found out before."""
 ASKED: Final = "has this and was asked"
 """The rest of a sentence about a branch that has not answered."""
 
@@ -137,8 +139,12 @@ def _back_here(tx: Tx, payment: Payment, actor: str, now: int) -> Payment:
     return replace(payment, decider="branch", standing="open")
 
 
-def decide(tx: Tx, env: Env, branch: Branch, payment: Payment, times: Times, *, referred: bool) -> None:
+def decide(  # noqa: PLR0913 -- what is known of the payment
+    tx: Tx, env: Env, branch: Branch, payment: Payment, times: Times, *, referred: bool, vouched: bool = False
+) -> None:
     """Match a payment that a branch handed up to this hub; one that pays nothing here goes back, unless it was claimed.
+
+    One on a new SIM or number waits, undecided, if it is above the limit of the day, unless a person named it.
 
     Args:
         tx: The database transaction.
@@ -147,15 +153,19 @@ def decide(tx: Tx, env: Env, branch: Branch, payment: Payment, times: Times, *, 
         payment: The hub's copy.
         times: Now.
         referred: A transaction, a review or a command refers to the payment.
+        vouched: A person at the hub said that it counts.
     """
     now = times.wall_us
     if referred and branches.open_command(tx, "release", payment.id) is not None:
         payments.set_decider(tx, payment.id, "branch", "review")
         return
     decision = _match(tx, env, payment, times)
-    wanted = branch.decides == NOTHING or (referred and branches.last_command(tx, "claim", payment.id) is not None)
+    claimed = referred and branches.last_command(tx, "claim", payment.id) is not None
+    wanted = claimed or branch.decides == NOTHING
     if isinstance(decision, matching.Unmatched) and not wanted:
         release(tx, env, payment, by="momo", now=now)
+        return
+    if not (claimed or vouched or payment.reversed_at is not None or _is_counted(tx, env, branch, payment, now)):
         return
     if isinstance(decision, matching.Unmatched) or payment.reversed_at is not None:
         _keep(tx, env, payment, now)
@@ -176,6 +186,20 @@ def decide(tx: Tx, env: Env, branch: Branch, payment: Payment, times: Times, *, 
         payments.set_standing(tx, payment.id, "review")
         settle.open_payment_review(tx, env.outbox, payment, decision, now)
         settle.tell_branch(tx, env.outbox, payment, None, now)
+
+
+def _is_counted(tx: Tx, env: Env, branch: Branch, payment: Payment, now: int) -> bool:
+    """Return whether a payment is on a SIM and number of the branch, or within the limit for new ones; else tell people."""
+    if payment.mode is Mode.TEST or copies.is_known(tx, payment, now - CONFIRMED_US):
+        return True
+    limit = env.config.hub.unconfirmed_limit * 100
+    if branches.count_unconfirmed(tx, branch.id, payment.amount_minor, day=now // DAY_US, limit=limit):
+        return True
+    payments.set_standing(tx, payment.id, STANDING)
+    alike = [one.amount_minor for one in copies.unconfirmed(tx, branch.id) if one.currency == payment.currency]
+    data = {"branch": branch.name, "amount_minor": sum(alike), "currency": payment.currency}
+    journal.add_notice(tx, journal.Notice.SIM_UNCONFIRMED, mode=payment.mode, now=now, payment_id=payment.id, data=data)
+    return False
 
 
 def _match(tx: Tx, env: Env, payment: Payment, times: Times) -> matching.Decision:
@@ -244,7 +268,7 @@ def settle_identity(
         branch = branches.get(tx, best.payment.branch_id)
         assert branch is not None, "a copy belongs to a branch"
         for each, referred in copies.handed_up(tx, branch.id, [best.payment.id]):
-            decide(tx, env, branch, each, times, referred=referred)
+            decide(tx, env, branch, each, times, referred=referred, vouched=chosen is not None)
     money = {identity.money(one.payment) for one in rivals}
     return best is None or len(money) > 1 or (not best.known and any(one.known for one in rivals))
 

@@ -102,6 +102,8 @@ class Notice(StrEnum):
     """The network took back a payment that is not stored here, or does not say which."""
     FACT_REFUSED = "fact_refused"
     """A branch sent a row that cannot be stored."""
+    SIM_UNCONFIRMED = "sim_unconfirmed"
+    """Payments of a branch on a new SIM or number are above the limit of a day and wait."""
     BRANCH_LEFT = "branch_left"
     """A branch has left this hub; its users and keys have ended."""
     BRANCH_DISPUTED = "branch_disputed"

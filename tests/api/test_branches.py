@@ -98,7 +98,7 @@ async def test_a_branch_can_be_distrusted_before_it_is_invited_again(hub: FakeAp
 async def test_rows_kept_aside_and_payments_with_one_id_are_accepted_by_name_and_id(hub: FakeApi) -> None:
     await key_of(hub)
     done = await hub.local.post(wire.Path.LOCAL_HUB_ACCEPT, json={"what": "kumasi"})
-    assert done.json()["data"] == {"branch": "kumasi", "payment_id": None, "stored": 0, "refused": 0}
+    assert done.json()["data"] == {"branch": "kumasi", "payment_id": None, "stored": 0, "refused": 0, "counted": []}
     for what, fault in (
         ("nowhere", (404, "BRANCH_NOT_FOUND")),
         (hub.shop.env.new_id(), (404, "NO_MATCHING_TRANSACTION")),

@@ -359,7 +359,7 @@ CASES = {
     "hub accept": Case(
         ("hub", "accept", "kumasi"),
         ("POST", wire.Path.LOCAL_HUB_ACCEPT),
-        ok({"branch": "kumasi", "payment_id": None, "stored": 3, "refused": 0}),
+        ok({"branch": "kumasi", "payment_id": None, "stored": 3, "refused": 0, "counted": []}),
         DOES,
     ),
     "hub release": Case(

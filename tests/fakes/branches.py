@@ -12,6 +12,8 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from msgspec.structs import replace
+
 from daemon import wire
 from daemon.core.branches import facts
 from daemon.core.branches.answer import ExchangeAnswer, read
@@ -236,6 +238,7 @@ class Chain:
         await _add_shop(hub, "Head office")
         await hub_flow.init(hub.env, OWNER)
         chain = cls(hub, folder)
+        chain.limit(1_000_000)
         for number, name in enumerate(names):
             await chain.add(name, number, decides)
         return chain
@@ -251,6 +254,11 @@ class Chain:
         made = self.branches[name] = FakeBranch(shop, self.hub, self.folder / name)
         await made.join(name, decides)
         return made
+
+    def limit(self, cedis: int) -> None:
+        """Let so much count in a day of payments on a new SIM."""
+        env = self.hub.env
+        env.config = replace(env.config, hub=replace(env.config.hub, unconfirmed_limit=cedis))
 
     async def name(self, shop: FakeShop, name: str) -> None:
         """Give a shop that is set up anew its name."""

@@ -89,7 +89,7 @@ class HeadOffice:
         self._folder = folder
         self._store_url = url
         self._names = names
-        self._hub_settings = hub_settings
+        self._hub_settings = {"hub": {"unconfirmed_limit": 1_000_000}, **(hub_settings or {})}
         self._hub_prefix = hub_prefix
         self._branch_prefix = branch_prefix
         self._address = address or f"127.0.0.1:{free_port()}"

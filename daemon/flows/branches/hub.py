@@ -292,7 +292,7 @@ async def choose(env: Env, caller: Caller, payment_id: str) -> dict[str, Any]:
         hand_up.settle_identity(tx, env, payment, times, chosen=payment_id, actor=caller.name)
         name = branches.names(tx)[payment.branch_id]
         journal.of_payment(tx, "payment.chosen", payment, times.wall_us, actor=caller.name, data={"branch": name})
-        return {"branch": name, "payment_id": payment_id, "stored": 0, "refused": 0}
+        return {"branch": name, "payment_id": payment_id, "stored": 0, "refused": 0, "counted": []}
 
     return await env.store.write(job)
 
@@ -347,6 +347,7 @@ def _status_of(reader: Reader, one: Branch, since: int) -> dict[str, Any]:
         "payments_today": sum(count for _, count, _ in taken),
         **branches.counts(reader, one.id),
         "lost_orders": branches.lost_orders(reader, one.id),
+        "unconfirmed": hand_up.sums_of((each.currency, each.amount_minor) for each in copies.unconfirmed(reader, one.id)),
         "takings_today": [
             {"currency": currency, "amount": render(minor, currency)}
             for currency, _, minor in taken

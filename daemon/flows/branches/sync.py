@@ -314,13 +314,17 @@ async def try_again(env: Env, version: str, *, limited: bool = True) -> int:
 
 
 async def take_aside(env: Env, caller: Caller, name: str) -> dict[str, Any]:
-    """Store the rows of a branch that were kept aside, also if its days then have far more payments than usual.
+    """Take what waits of a branch for a person.
+
+    These are rows kept aside, also if its days then have far more payments than usual, and payments on a new SIM or number,
+    which is the branch's own from now on.
 
     Raises:
         Refusal: BRANCH_NOT_FOUND.
     """
     require(caller, Operation.MANAGE_KEYS)
-    now = env.clock.now_us()
+    times = env.times()
+    now = times.wall_us
 
     def begin(tx: Tx) -> str:
         found = branches.named(tx, name)
@@ -332,8 +336,17 @@ async def take_aside(env: Env, caller: Caller, name: str) -> dict[str, Any]:
 
     branch_id = await env.store.write(begin)
     stored = await try_again(env, VERSION, limited=False)
-    left = await env.store.read(lambda reader: branches.counts(reader, branch_id)["refused"])
-    return {"branch": name, "payment_id": None, "stored": stored, "refused": left}
+
+    def confirm(tx: Tx) -> dict[str, Any]:
+        branch, waiting = branches.get(tx, branch_id), copies.unconfirmed(tx, branch_id)
+        assert branch is not None, "it was just there"
+        branches.confirm_sims(tx, branch_id)
+        for one, referred in copies.handed_up(tx, branch_id, [each.id for each in waiting]):
+            hand_up.decide(tx, env, branch, one, times, referred=referred, vouched=True)
+        counted = hand_up.sums_of((one.currency, one.amount_minor) for one in waiting)
+        return {"counted": counted, "refused": branches.counts(tx, branch_id)["refused"]}
+
+    return {"branch": name, "payment_id": None, "stored": stored, **await env.store.write(confirm)}
 
 
 async def _try(env: Env, branch_id: str, epoch: int, fact: Fact, version: str, *, limited: bool) -> bool:

@@ -127,6 +127,20 @@ def withdraw_invitations(tx: Tx) -> int:
     return len(tx.all("DELETE FROM branches WHERE epoch = 0 RETURNING id"))
 
 
+def count_unconfirmed(tx: Tx, branch_id: str, minor: int, *, day: int, limit: int) -> bool:
+    """Count money on a new SIM or number if the branch has not more than `limit` of it on this day; return whether it is counted."""
+    today = "CASE WHEN unconfirmed_day = :day THEN unconfirmed_minor ELSE 0 END + :minor"
+    return tx.changed(
+        f"UPDATE branches SET unconfirmed_minor = {today}, unconfirmed_day = :day WHERE id = :id AND {today} <= :limit",
+        {"id": branch_id, "minor": minor, "day": day, "limit": limit},
+    )
+
+
+def confirm_sims(tx: Tx, branch_id: str) -> None:
+    """Let the SIMs and numbers of a branch be as those that it has had for long."""
+    tx.run("UPDATE branch_sims SET since = 0 WHERE branch_id = :id", {"id": branch_id})
+
+
 def set_status(tx: Tx, branch_id: str, status: str) -> None:
     """Set the status."""
     tx.run("UPDATE branches SET status = :status WHERE id = :id", {"id": branch_id, "status": status})

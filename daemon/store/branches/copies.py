@@ -354,6 +354,25 @@ def handed_up(reader: Reader, branch_id: str, ids: Sequence[str]) -> list[tuple[
     return [(load(Payment, row[:-1]), bool(row[-1])) for row in rows]
 
 
+def unconfirmed(reader: Reader, branch_id: str) -> list[Payment]:
+    """Return the payments that this hub decides, and that wait because their SIM or number is new."""
+    return reader.every(
+        Payment,
+        "SELECT * FROM payments WHERE branch_id = :id AND decider = 'hub' AND standing = 'handed' AND double_of IS NULL "
+        "AND reversed_at IS NULL ORDER BY seq",
+        {"id": branch_id},
+    )
+
+
+def is_known(reader: Reader, payment: Payment, before: int) -> bool:
+    """Return whether the branch of a payment had its SIM and number `before`."""
+    return reader.exists(
+        "SELECT 1 FROM branch_sims WHERE branch_id = :branch AND sim_key = :sim AND since <= :before "
+        "AND payment_method_seq = (SELECT seq FROM payment_methods WHERE id = :method)",
+        {"branch": payment.branch_id, "sim": payment.sim_key, "method": payment.payment_method_id, "before": before},
+    )
+
+
 def is_superseded(reader: Reader, branch_id: str, fact: Fact, version: int) -> bool:
     """Return whether a later state of a row is stored or kept aside: storing this one could take a payment from its holder."""
     params = {"branch": branch_id, "id": fact.id, "version": version}

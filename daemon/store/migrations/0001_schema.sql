@@ -527,6 +527,8 @@ CREATE TABLE payments (
 CREATE UNIQUE INDEX payments_one_per_telco_id ON payments (telco_transaction_id, mode, provider) WHERE double_of IS NULL;
 CREATE INDEX payments_double ON payments (telco_transaction_id) WHERE double_of IS NOT NULL;
 CREATE INDEX payments_of_branch ON payments (branch_id, stored_at) WHERE branch_id IS NOT NULL;
+CREATE INDEX payments_unconfirmed ON payments (branch_id, seq)
+    WHERE branch_id IS NOT NULL AND decider = 'hub' AND standing = 'handed';
 CREATE INDEX payments_of_branch_in_order ON payments (branch_id, seq) WHERE branch_id IS NOT NULL;
 CREATE INDEX payments_handed_up ON payments (branch_id, seq)
     WHERE branch_id IS NOT NULL AND decider = 'hub' AND standing <> 'used';
@@ -1169,6 +1171,8 @@ CREATE TABLE branches (
     last_heard_at INTEGER,
     version       TEXT,                    -- public; of its momo
     clock_off_us  INTEGER,                 -- its clock minus ours, when it was last heard
+    unconfirmed_day INTEGER NOT NULL DEFAULT 0,  -- our last day with payments on a new SIM or number, and what was counted of them
+    unconfirmed_minor INTEGER NOT NULL DEFAULT 0,
     created_at    INTEGER NOT NULL
 ) STRICT;
 

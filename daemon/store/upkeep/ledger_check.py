@@ -57,7 +57,7 @@ VIOLATIONS: Final[Mapping[str, Invariant]] = {
         "WHEN EXISTS (SELECT 1 FROM transactions t WHERE t.payment_seq = p.seq AND (t.origin = 'request' OR t.settles IS NOT NULL)) THEN 'used' "
         "WHEN EXISTS (SELECT 1 FROM transactions t WHERE t.payment_seq = p.seq AND t.origin = 'open') THEN 'open' "
         "WHEN EXISTS (SELECT 1 FROM reviews r WHERE r.payment_id = p.id AND r.state = 'open') THEN 'review' "
-        "ELSE 'lost' END",
+        "WHEN p.decider = 'hub' AND p.standing = 'handed' THEN 'handed' ELSE 'lost' END",
     ),
     "payment.modes": Invariant(
         "a payment and its message are of one mode",

@@ -299,6 +299,11 @@ def _summary(rows: list[Row], terminal: Terminal) -> str:
     lost = [one for row in rows for one in row.get("lost_orders") or ()]
     if lost:
         parts.append(f"paid orders that a restore of this hub lost: {_orders(lost)}")
+    parts += [
+        f"{_together(one)} on a new SIM of {clean(row['name'])} wait: momo hub accept {clean(row['name'])}"
+        for row in joined
+        for one in row.get("unconfirmed") or ()
+    ]
     paid = sum(row["payments_today"] for row in joined)
     parts.append(f"{counted(paid, 'payment')} today{', ' if paid else ''}{_takings(joined)}")
     return "; ".join(parts) + "."
@@ -348,7 +353,7 @@ def distrust(
     return Answer(*reply.parts, lines=[said], notes=notes, next=[f"momo hub invite {shlex.quote(branch)}"])
 
 
-@command("hub accept", view=view_of("branch payment_id stored refused", id="branch"))
+@command("hub accept", view=view_of("branch payment_id stored refused counted", id="branch"))
 def accept(
     client: Client, terminal: Terminal, what: str = argument("PAYMENT|BRANCH", "A payment's id, or a branch.")
 ) -> Answer:
@@ -356,6 +361,8 @@ def accept(
     number its branch had before; if that is none or several, none counts until you choose. Look into the wallets first.
 
     BRANCH: rows that were kept aside are stored after all, also payments of a day that has more than ten times a usual one.
+    Payments on a SIM or number that the branch has had for less than a week, above hub.unconfirmed_limit a day, count now,
+    and so do later ones on its present SIMs and numbers. `momo hub status` names what waits, with its sum.
 
     Examples:
         momo hub accept 0192f0c1-7d2a-7c3e-9a54-3f2b8c1d4e5f
@@ -366,7 +373,8 @@ def accept(
     said = f"{terminal.tick} The payment of {clean(row['branch'])} counts."
     if row["payment_id"] is None:
         said = f"{terminal.tick} {counted(row['stored'], 'row')} of {clean(row['branch'])} stored, {row['refused']} still kept aside."
-    return Answer(*reply.parts, lines=[said], next=["momo hub status"])
+    notes = [f"{_together(one)} count now." for one in row.get("counted") or ()]
+    return Answer(*reply.parts, lines=[said], notes=notes, next=["momo hub status"])
 
 
 @command("hub release", view=view_of("payment_id branch", id="payment_id"))

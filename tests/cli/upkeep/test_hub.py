@@ -143,11 +143,15 @@ def test_a_key_ends_only_after_a_yes_and_the_way_back_is_named(api: FakeApi, mom
 def test_accepting_names_the_payment_that_counts_or_what_was_stored(api: FakeApi, momo: Momo) -> None:
     chosen = {"branch": "kumasi", "payment_id": samples.METHOD, "stored": 0, "refused": 0}
     api.on(
-        "POST", wire.Path.LOCAL_HUB_ACCEPT, ok(chosen), ok({**chosen, "payment_id": None, "stored": 3, "refused": 1})
+        "POST",
+        wire.Path.LOCAL_HUB_ACCEPT,
+        ok(chosen),
+        ok({**chosen, "payment_id": None, "stored": 3, "refused": 1, "counted": [UNKNOWN[0]]}),
     )
     assert momo("hub", "accept", samples.METHOD, "-o", "table").out == "✓ The payment of kumasi counts.\n"
     taken = momo("hub", "accept", "kumasi", "-o", "table")
     assert taken.out == "✓ 3 rows of kumasi stored, 1 still kept aside.\n"
+    assert taken.err.startswith("3 payments of GHS 7,777.00 together count now.\n")
 
 
 def test_a_name_or_a_file_is_needed(momo: Momo) -> None:
@@ -158,13 +162,14 @@ def test_a_name_or_a_file_is_needed(momo: Momo) -> None:
 def test_status_sums_up_silent_branches_waiting_payments_and_money(api: FakeApi, momo: Momo) -> None:
     lost = {"payment_id": "p", "reference": "svc_trx_9", "amount": "9.00", "currency": "GHS"}
     silent = {**samples.BRANCH, "name": "tamale", "status": "disputed", "lost_orders": [lost]}
-    heard = {**samples.BRANCH, "last_heard_at": "2026-11-20T09:14:00.000Z"}
+    heard = {**samples.BRANCH, "last_heard_at": "2026-11-20T09:14:00.000Z", "unconfirmed": UNKNOWN}
     api.on("GET", HUB, ok([heard, silent]))
     ran = momo("hub", "status", "-o", "table")
     assert ran.err.startswith("2 branches; ")
     assert "a restore of this hub lost: svc_trx_9 (GHS 9.00)" in ran.err
     assert "1 disputed; 6 payments to be decided here; " in ran.err
     assert "; 24 payments today, GHS 821.00." in ran.err
+    assert "3 payments of GHS 7,777.00 together on a new SIM of kumasi wait: momo hub accept kumasi; " in ran.err
 
 
 UNKNOWN = [{"currency": "GHS", "count": 3, "amount": "7777.00"}]
