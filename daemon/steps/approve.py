@@ -152,12 +152,12 @@ def _note_suggestion(tx: Tx, approval: ApprovedPayment) -> None:
 def _log(tx: Tx, approval: ApprovedPayment, kind: str, data: dict[str, Any]) -> None:
     journal.add(
         tx,
-        type=kind,
-        mode=approval.review.mode,
-        at=approval.at,
+        kind,
+        approval.at,
+        approval.transaction,
         actor=approval.by,
-        transaction_id=approval.transaction.id,
         payment_id=approval.payment.id,
         message_id=approval.review.message_id,
+        mode=approval.review.mode,
         data=data,
     )

@@ -136,12 +136,5 @@ def confirmation_of(reader: Reader, env: Env, message: Message) -> messages.Conf
 
 
 def _log(tx: Tx, row: messages.Confirmed, kind: str, by: str, now: int) -> None:
-    journal.add(
-        tx,
-        type=kind,
-        mode=row.mode,
-        at=now,
-        actor=by,
-        message_id=row.message_id,
-        data={"network": row.network, "wording": row.wording, "sender": row.sender},
-    )
+    data = {"network": row.network, "wording": row.wording, "sender": row.sender}
+    journal.add(tx, kind, now, actor=by, message_id=row.message_id, mode=row.mode, data=data)

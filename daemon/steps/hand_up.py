@@ -43,7 +43,7 @@ ASKED: Final = "has this and was asked"
 def hand_up(tx: Tx, payment: Payment, *, actor: str, now: int) -> None:
     """Let the hub decide a payment that paid no transaction here."""
     payments.set_decider(tx, payment.id, "hub", STANDING)
-    journal.of_payment(tx, "payment.handed_up", payment, now, actor=actor)
+    journal.add(tx, "payment.handed_up", now, payment, actor=actor)
     tx.wake(feed.TOPIC)
 
 
@@ -135,7 +135,7 @@ def sums_of(found: Iterable[tuple[str, int]]) -> list[dict[str, Any]]:
 
 def _back_here(tx: Tx, payment: Payment, actor: str, now: int) -> Payment:
     payments.set_decider(tx, payment.id, "branch", "open")
-    journal.of_payment(tx, "payment.taken_back", payment, now, actor=actor)
+    journal.add(tx, "payment.taken_back", now, payment, actor=actor)
     return replace(payment, decider="branch", standing="open")
 
 
@@ -303,4 +303,4 @@ def release(tx: Tx, env: Env, payment: Payment, *, by: str, now: int) -> None:
     settle.detach_payment(tx, payment, payment.id, actor=by, now=now)
     payments.set_decider(tx, payment.id, "branch", "review")
     branches.ask(tx, env.new_id(), payment.branch_id, "release", payment.id, {}, by=by, now=now)
-    journal.of_payment(tx, "payment.released", payment, now, actor=by)
+    journal.add(tx, "payment.released", now, payment, actor=by)

@@ -863,22 +863,16 @@ def _notify(context: Context, notice: Notice, entry: ChainEntry, **more: Any) ->
     paid = None if payment_id is None else transactions.paid_by(context.tx, payment_id)
     network = context.sim.network
     provider = next((one for one in PROVIDERS.values() if one.network == network), None)
+    data = {
+        "gap_minor": entry.gap_minor,
+        "amount_minor": entry.effect,
+        "currency": None if provider is None else provider.currency,
+        "telco_id": entry.telco_id,
+        "smsc": entry.smsc,
+        **more,
+    }
     add_notice(
-        context.tx,
-        notice,
-        mode=context.mode,
-        now=context.now,
-        message_id=entry.key,
-        payment_id=payment_id,
-        transaction_id=None if paid is None else paid.id,
-        data={
-            "gap_minor": entry.gap_minor,
-            "amount_minor": entry.effect,
-            "currency": None if provider is None else provider.currency,
-            "telco_id": entry.telco_id,
-            "smsc": entry.smsc,
-            **more,
-        },
+        context.tx, notice, context.now, paid, payment_id=payment_id, message_id=entry.key, mode=context.mode, data=data
     )
 
 

@@ -16,7 +16,7 @@ from daemon.store import journal
 from daemon.store.access import passwords, users
 from daemon.store.access.passwords import Counter
 from daemon.store.engine import Reader, Tx
-from daemon.wire import ErrorCode, Mode, Role
+from daemon.wire import ErrorCode, Role
 
 SEED_PURPOSE = "totp-seed"
 """Purpose under which the seed of a second factor is sealed."""
@@ -164,4 +164,4 @@ def find(reader: Reader, name: str) -> User:
 
 
 def _note(tx: Tx, kind: str, actor: str, now: int, data: dict[str, object] | None = None) -> None:
-    journal.add(tx, type=kind, mode=Mode.LIVE, at=now, actor=actor, data=data)
+    journal.add(tx, kind, now, actor=actor, data=data)

@@ -79,18 +79,13 @@ def _tell_old(context: Context, arrived: StoredMessage, payment: Payment) -> Non
     """Tell a receipt that counts as history although its number was set up long ago."""
     # Old messages on a SIM are read when it is set up. One that comes later may be new, with a wrong time.
     if not context.imported and context.now - context.since > OLD_RECEIPT_US:
+        data = {
+            "telco_transaction_id": payment.telco_id_as_read,
+            "amount_minor": payment.amount_minor,
+            "currency": payment.currency,
+        }
         add_notice(
-            context.tx,
-            Notice.RECEIPT_OLD,
-            mode=context.mode,
-            now=context.now,
-            message_id=arrived.id,
-            payment_id=payment.id,
-            data={
-                "telco_transaction_id": payment.telco_id_as_read,
-                "amount_minor": payment.amount_minor,
-                "currency": payment.currency,
-            },
+            context.tx, Notice.RECEIPT_OLD, context.now, payment, message_id=arrived.id, mode=context.mode, data=data
         )
 
 
@@ -403,15 +398,9 @@ def _attach(context: Context, payment: Payment, reversal: Reversal) -> None:
 
 def _notify_unmatched(context: Context, arrived: StoredMessage, read_as: readings.Reversal) -> None:
     amount = read_as.amount
-    add_notice(
-        context.tx,
-        Notice.REVERSAL_UNMATCHED,
-        mode=context.mode,
-        now=context.now,
-        message_id=arrived.id,
-        data={
-            "original_telco_id": read_as.original_telco_id,
-            "amount_minor": None if amount is None else amount.minor,
-            "currency": None if amount is None else amount.currency,
-        },
-    )
+    data = {
+        "original_telco_id": read_as.original_telco_id,
+        "amount_minor": None if amount is None else amount.minor,
+        "currency": None if amount is None else amount.currency,
+    }
+    add_notice(context.tx, Notice.REVERSAL_UNMATCHED, context.now, message_id=arrived.id, mode=context.mode, data=data)

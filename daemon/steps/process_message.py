@@ -150,14 +150,15 @@ def _write(context: Context, message_id: str, body: str | None, outcome: Message
         payment_method_id=context.line_id,
         received_at=context.now,
     )
+    data = {"state": outcome.state, "kind": outcome.kind}
     journal.add(
         context.tx,
-        type="message.received",
-        mode=context.mode,
-        at=context.now,
+        "message.received",
+        context.now,
         payment_id=outcome.payment_id,
         message_id=message_id,
-        data={"state": outcome.state, "kind": outcome.kind},
+        mode=context.mode,
+        data=data,
     )
     return outcome.state
 

@@ -23,7 +23,6 @@ from daemon.steps.judge import Line, judge_again_through, learn_smsc
 from daemon.store import journal
 from daemon.store.messages import balances, messages
 from daemon.store.messages.balances import Chain
-from daemon.wire import Mode
 from parsers.money import render
 from parsers.providers import PROVIDERS
 
@@ -374,20 +373,14 @@ class _Prover:
 
     def _done(self, sentence: Text, untold: int = 0) -> Proof:
         self.line.save()
-        journal.add(
-            self.context.tx,
-            type=PROVED,
-            mode=Mode.LIVE,
-            at=self.context.now,
-            actor=self.actor,
-            data={
-                "balance_minor": self.shown,
-                **({} if self.statement_from is None else {"statement_at": self.at}),
-                "untold_minor": untold,
-                "currency": PROVIDERS[self.chain.provider].currency,
-                "messages": len(self.told),
-            },
-        )
+        data = {
+            "balance_minor": self.shown,
+            **({} if self.statement_from is None else {"statement_at": self.at}),
+            "untold_minor": untold,
+            "currency": PROVIDERS[self.chain.provider].currency,
+            "messages": len(self.told),
+        }
+        journal.add(self.context.tx, PROVED, self.context.now, actor=self.actor, data=data)
         told = tuple(self.told.values())
         if not self.pieces:
             return Proof(True, None, sentence, self.shown, untold, told)

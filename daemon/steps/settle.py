@@ -72,7 +72,7 @@ def cancel_transaction(
         return request, False
     transactions.reserve_code_until(tx, cancelled, now + CODE_REST_US)
     transactions.unindex_names(tx, cancelled.id)
-    journal.add(tx, type="transaction.cancelled", mode=cancelled.mode, at=now, actor=actor, transaction_id=cancelled.id)
+    journal.add(tx, "transaction.cancelled", now, cancelled, actor=actor)
     if reason is not None:
         journal.add_reason(tx, cancelled.id, reason)
     return cancelled, True
@@ -142,7 +142,7 @@ def _journal_verified(tx: Tx, verified: Transaction, payment: Payment, how: Sett
         "difference_minor": how.verdict.difference_minor,
         **({"payer_known_by": how.payer_known_by} if how.payer_known_by else {}),
     }  # fmt: skip
-    journal.of_payment(tx, "transaction.verified", payment, now, actor=how.actor, transaction_id=verified.id, data=data)
+    journal.add(tx, "transaction.verified", now, payment, verified, actor=how.actor, data=data)
 
 
 def tell_branch(
@@ -233,10 +233,8 @@ def verify_by_operator(
             "created_at": now,
         },
     )
-    journal.add(
-        tx, type="transaction.reconciled", mode=transaction.mode, at=now, actor=decision.actor,
-        transaction_id=transaction.id, payment_id=payment.id, data={"reconciliation_id": decision.reconciliation_id},
-    )  # fmt: skip
+    data = {"reconciliation_id": decision.reconciliation_id}
+    journal.add(tx, "transaction.reconciled", now, transaction, actor=decision.actor, payment_id=payment.id, data=data)
     return verified, verdict
 
 
@@ -279,10 +277,8 @@ def unsettle(tx: Tx, outbox: Outbox, order: Transaction, *, actor: str, now: int
         free = transactions.set_settles(tx, holder.id, None)
         outbox.update(tx, free, rest, now, before=(holder, rest))
     after, paid = transactions.unsettle(tx, order.id), paying(tx, order)
-    journal.add(
-        tx, type="transaction.settlement_taken_back", mode=order.mode, at=now, actor=actor, transaction_id=order.id,
-        payment_id=None if holder is None else holder.payment_id, data={"reversed": actor == "momo"},
-    )  # fmt: skip
+    rest_id, data = None if holder is None else holder.payment_id, {"reversed": actor == "momo"}
+    journal.add(tx, "transaction.settlement_taken_back", now, order, actor=actor, payment_id=rest_id, data=data)
     outbox.update(tx, after, paid, now, before=(order, paid))
     return after, paid
 
@@ -331,10 +327,7 @@ def release(tx: Tx, transaction: Transaction, message_id: str, payment_id: str |
     `payment_id` is None if it was held for a receipt that has made no payment.
     """
     transactions.release(tx, transaction.id)
-    journal.add(
-        tx, type="transaction.released", mode=transaction.mode, at=now, actor=actor, transaction_id=transaction.id,
-        payment_id=payment_id, message_id=message_id,
-    )  # fmt: skip
+    journal.add(tx, "transaction.released", now, transaction, actor=actor, payment_id=payment_id, message_id=message_id)
 
 
 class Holding(Struct, frozen=True):
@@ -379,7 +372,7 @@ def add_holder(tx: Tx, outbox: Outbox, payment: Payment, how: Holding, now: int)
         again = 0 if how.fresh else deliveries.times_taken_back(tx, payment.id)
         outbox.forward(tx, holder, payment, now, method=how.method, revision=again)
     data = {"historical": payment.historical, "rejected": how.rejected}
-    journal.of_payment(tx, "payment.walk_in", payment, now, transaction_id=holder.id, data=data)
+    journal.add(tx, "payment.walk_in", now, payment, holder, data=data)
     return holder
 
 
@@ -406,5 +399,5 @@ def _holder(holder_id: str, payment: Payment, *, rejected: bool, now: int) -> di
 
 def record_expiry(tx: Tx, outbox: Outbox, transaction: Transaction, now: int) -> None:
     """Record an expiry, in the database transaction that marks the transaction EXPIRED."""
-    journal.add(tx, type="transaction.expired", mode=transaction.mode, at=now, transaction_id=transaction.id)
+    journal.add(tx, "transaction.expired", now, transaction)
     outbox.expire(tx, transaction, now)

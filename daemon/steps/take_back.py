@@ -122,17 +122,7 @@ def displace(tx: Tx, env: Env, first: Payment, review: Review, *, actor: str, no
     for other in reviews.open_for_payment(tx, first.id):
         reviews.close(tx, other.id, "superseded", by=actor, now=now)
     payments.withdraw(tx, first.id)
-    journal.add(
-        tx,
-        type="payment.withdrawn",
-        mode=first.mode,
-        at=now,
-        actor=actor,
-        transaction_id=None if before is None else before.id,
-        payment_id=first.id,
-        message_id=first.message_id,
-        data={"review_id": review.id},
-    )
+    journal.add(tx, "payment.withdrawn", now, first, before, actor=actor, data={"review_id": review.id})
     return True
 
 
@@ -275,20 +265,21 @@ def _record(
     tx: Tx, review: Review, actor: str, now: int, *, transaction_id: str | None = None, payment_id: str | None = None
 ) -> None:
     """Journal who took back whose decision."""
+    data = {
+        "review_id": review.id,
+        "reason": review.reason,
+        "decision": review.state,
+        "decided_by": review.decided_by,
+        "decided_at": review.decided_at,
+    }
     journal.add(
         tx,
-        type="review.taken_back",
-        mode=review.mode,
-        at=now,
+        "review.taken_back",
+        now,
         actor=actor,
         transaction_id=transaction_id or review.transaction_id,
         payment_id=payment_id,
         message_id=review.message_id,
-        data={
-            "review_id": review.id,
-            "reason": review.reason,
-            "decision": review.state,
-            "decided_by": review.decided_by,
-            "decided_at": review.decided_at,
-        },
+        mode=review.mode,
+        data=data,
     )

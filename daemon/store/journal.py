@@ -14,7 +14,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from daemon.core import json_values, text
-from daemon.core.model import Event, Payment
+from daemon.core.model import Delivery, Event, Message, Payment, Review, Transaction
+from daemon.core.webhooks.endpoint import Endpoint
 from daemon.store.engine import UNCOUNTED, Reader, Rows, Tx
 from daemon.store.rows import Conditions, json_ids, json_rows
 from daemon.wire import Mode
@@ -24,51 +25,58 @@ TOPIC = "events"
 _OF_DOUBLES: Final = ("notice.id_conflict", "notice.paid_twice")
 
 
-class JournalEntry(Struct, frozen=True, kw_only=True):
-    """One entry to append; `data` holds no names, numbers, notes or secrets: rows that it names have them (`with_texts`)."""
-
-    type: str
-    mode: Mode
-    at: int
-    actor: str = "momo"
-    transaction_id: str | None = None
-    payment_id: str | None = None
-    message_id: str | None = None
-    endpoint_id: str | None = None
-    data: Mapping[str, Any] | None = None
+About = Transaction | Payment | Message | Review | Endpoint | Delivery
+_IDS: Final[Mapping[type, Mapping[str, str]]] = {
+    Transaction: {"mode": "mode", "transaction_id": "id"},
+    Payment: {"mode": "mode", "payment_id": "id", "message_id": "message_id"},
+    Message: {"mode": "mode", "message_id": "id"},
+    Review: {one: one for one in ("mode", "transaction_id", "payment_id", "message_id")},
+    Endpoint: {"mode": "mode", "endpoint_id": "id"},
+    Delivery: {"transaction_id": "transaction_id"},
+}
+"""What an entry can be about -> the columns of the entry that it fills, and its fields with their values."""
 
 
 def add(
     tx: Tx,
-    type: str,  # noqa: A002 -- the column's own name
-    mode: Mode,
+    kind: str,
     at: int,
-    *,
+    *about: About | None,
     actor: str = "momo",
+    mode: Mode | None = None,
     transaction_id: str | None = None,
     payment_id: str | None = None,
     message_id: str | None = None,
     endpoint_id: str | None = None,
-    data: dict[str, Any] | None = None,
+    data: Mapping[str, Any] | None = None,
     immediately: bool = False,
 ) -> None:
-    """Append one entry, with the fields of `JournalEntry`; `immediately`: the next job of the same commit may look for it."""
-    encoded = json_values.dump(text.store(data or {})).decode()
-    row = (type, mode, at, actor, transaction_id, payment_id, message_id, endpoint_id, encoded)
+    """Append one entry. What it is about fills the columns that are not given: the first that has a value for it.
+
+    An entry about nothing with a mode is live, and `data` of a delivery names it. `data` holds no names of people,
+    numbers, notes or secrets: rows that it names have them (`with_texts`). `immediately`: the next job of the same commit
+    may look for it.
+    """
+    columns: dict[str, Any] = {
+        "mode": mode,
+        "transaction_id": transaction_id,
+        "payment_id": payment_id,
+        "message_id": message_id,
+        "endpoint_id": endpoint_id,
+    }
+    for one in about:
+        for column, field in () if one is None else _IDS[type(one)].items():
+            columns[column] = columns[column] or getattr(one, field)
+        if isinstance(one, Delivery):
+            data = {"delivery_id": one.id, "event": one.event, **(data or {})}
+    shown, *ids = columns.values()
+    row = (kind, shown or Mode.LIVE, at, actor, *ids, json_values.dump(text.store(data or {})).decode())
+    # Written at the end of the commit, because jobs do not read the journal to decide.
     if immediately:
         _write(tx, [row])
-    _append(tx, [] if immediately else [row])
-
-
-def of_payment(tx: Tx, kind: str, payment: Payment, at: int, **more: Any) -> None:
-    """Append an entry about a payment, with further fields."""
-    add(tx, kind, payment.mode, at, payment_id=payment.id, message_id=payment.message_id, **more)
-
-
-def add_all(tx: Tx, entries: Sequence[JournalEntry]) -> None:
-    """Append entries in their order."""
-    if entries:
-        _append(tx, [_row(entry) for entry in entries])
+    else:
+        tx.write_last(_write, [row])
+    tx.wake(TOPIC)
 
 
 class Notice(StrEnum):
@@ -118,28 +126,9 @@ class Notice(StrEnum):
     """A payment that two branches have paid an order at each."""
 
 
-def add_notice(
-    tx: Tx,
-    notice: Notice,
-    *,
-    mode: Mode,
-    now: int,
-    message_id: str | None = None,
-    payment_id: str | None = None,
-    transaction_id: str | None = None,
-    data: dict[str, Any] | None = None,
-) -> None:
-    """Add a notice; amounts in `data` are minor units, beside their `currency`."""
-    add(
-        tx,
-        type=f"notice.{notice}",
-        mode=mode,
-        at=now,
-        message_id=message_id,
-        payment_id=payment_id,
-        transaction_id=transaction_id,
-        data=data,
-    )
+def add_notice(tx: Tx, notice: Notice, at: int, *about: About | None, **columns: Any) -> None:
+    """Add a notice, as `add`; amounts in `data` are minor units, beside their `currency`."""
+    add(tx, f"notice.{notice}", at, *about, **columns)
 
 
 def has(reader: Reader, kind: str, payment_id: str) -> bool:
@@ -243,19 +232,6 @@ def listed(reader: Reader, wanted: JournalFilter, *, limit: int) -> tuple[list[E
 def last_seq(reader: Reader) -> int:
     """Return the newest sequence number, 0 when the journal is empty."""
     return reader.count("SELECT MAX(seq) FROM events")
-
-
-def _row(entry: JournalEntry) -> Sequence[Any]:
-    return (
-        entry.type, entry.mode, entry.at, entry.actor, entry.transaction_id, entry.payment_id,
-        entry.message_id, entry.endpoint_id, json_values.dump(text.store(entry.data or {})).decode(),
-    )  # fmt: skip
-
-
-def _append(tx: Tx, rows: Rows) -> None:
-    # Written at the end of the commit, because jobs do not read the journal to decide.
-    tx.write_last(_write, rows)
-    tx.wake(TOPIC)
 
 
 def _write(tx: Tx, rows: Rows) -> None:

@@ -213,9 +213,9 @@ async def every_row(api: FakeApi) -> dict[str, str]:
         tx.run("UPDATE rules SET name = 'gros'")
         for kind in kinds:
             data = {"why": "xyz", "name": "caisse", "count": 1}
-            journal.add(tx, type=kind, mode=Mode.LIVE, at=now, actor="user:owner", data=data)
+            journal.add(tx, kind, now, actor="user:owner", data=data)
         for kind, facts in ENTRIES:
-            journal.add(tx, type=kind, mode=Mode.LIVE, at=now, actor="user:owner", data=facts, transaction_id=order.id)
+            journal.add(tx, kind, now, order, actor="user:owner", mode=Mode.LIVE, data=facts)
 
     await api.shop.env.store.write(write)
     plug_in(api, registration="denied", receives=False, signal=1)

@@ -13,7 +13,7 @@ from daemon.dash.web.stream import FRESH_US
 from daemon.flows.access import users as user_flow
 from daemon.store import journal
 from daemon.store.engine import Reader, Tx
-from daemon.wire import Mode, Role
+from daemon.wire import Role
 from tests.fakes.api import FakeApi
 from tests.fakes.dash import Person, log_in
 from tests.fakes.orders import Orders
@@ -129,7 +129,7 @@ async def test_a_commit_is_one_event_of_each_kind_for_a_tab_and_its_payment_is_s
         def job(tx: Tx) -> None:
             for one in types:
                 paid = payment_id if one == "transaction.verified" else None
-                journal.add(tx, type=one, mode=Mode.LIVE, at=1, actor="momo", payment_id=paid)
+                journal.add(tx, one, 1, actor="momo", payment_id=paid)
 
         await api.shop.env.store.write(job)
 

@@ -20,7 +20,7 @@ async def add_event(
     now = shop.clock.now_us()
 
     def job(tx: Tx) -> None:
-        journal.add(tx, type=kind, mode=mode, at=now, endpoint_id=endpoint_id, data=facts)
+        journal.add(tx, kind, now, endpoint_id=endpoint_id, mode=mode, data=facts)
 
     await shop.env.store.write(job)
 

@@ -11,7 +11,6 @@ from daemon.store import journal
 from daemon.store.engine import Tx
 from daemon.store.messages import messages
 from daemon.store.payments import payments, transactions
-from daemon.wire import Mode
 from tests.fakes.receipts import mtn
 from tests.fakes.shop import FakeShop
 
@@ -76,7 +75,7 @@ async def test_an_entry_about_a_message_that_goes_keeps_its_id(shop: FakeShop) -
 
     def job(tx: Tx) -> None:
         for message_id in (whole, lacking, None):
-            journal.add(tx, type="test", mode=Mode.LIVE, at=1, message_id=message_id)
+            journal.add(tx, "test", 1, message_id=message_id)
 
     await shop.env.store.write(job)
     last = await shop.env.store.read(journal.last_seq)

@@ -24,7 +24,7 @@ from daemon.sender.hub_client import HubClient
 from daemon.store import journal
 from daemon.store.branches import feed
 from daemon.store.engine import Tx
-from daemon.wire import ErrorCode, Mode
+from daemon.wire import ErrorCode
 from tests.fakes.branches import Chain, FakeBranch, add_modems
 from tests.fakes.seed import seed
 from tests.fakes.shop import OWNER, FakeShop
@@ -58,7 +58,7 @@ async def test_a_commit_wakes_it_at_a_branch_only(tmp_path: Path, monkeypatch: p
     async def commit(topic: str) -> None:
         def job(tx: Tx) -> None:
             at = shop.clock.now_us()
-            journal.add(tx, type="password.changed", mode=Mode.LIVE, at=at)
+            journal.add(tx, "password.changed", at)
             tx.wake(topic)
 
         await shop.env.store.write(job)
@@ -300,7 +300,7 @@ async def test_a_payment_that_the_hub_decides_does_not_wait_for_the_end_of_earli
         def job(tx: Tx) -> None:
             for column, value in link.items():
                 tx.run(f"UPDATE hub_link SET {column} = :new", {"new": value})
-            journal.add(tx, type="password.changed", mode=Mode.LIVE, at=shop.clock.now_us())
+            journal.add(tx, "password.changed", shop.clock.now_us())
             tx.wake(topic)
 
         await shop.env.store.write(job)

@@ -14,7 +14,6 @@ from daemon.sender.owner_notices import NotSent
 from daemon.store import journal
 from daemon.store.engine import Tx
 from daemon.store.upkeep import notices
-from daemon.wire import Mode
 from tests.fakes.shop import FakeShop
 from tests.fakes.waiting import until
 
@@ -38,7 +37,7 @@ async def happens(shop: FakeShop, kind: str, **facts: Any) -> None:
     now = shop.clock.now_us()
 
     def job(tx: Tx) -> None:
-        journal.add(tx, type=kind, mode=Mode.LIVE, at=now, data=facts)
+        journal.add(tx, kind, now, data=facts)
 
     await shop.env.store.write(job)
 

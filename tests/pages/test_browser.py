@@ -15,7 +15,6 @@ from daemon.flows.lines import receiving
 from daemon.flows.lines.receiving import Watch
 from daemon.runtime.config import Config, Pages
 from daemon.store import journal
-from daemon.wire import Mode
 from tests.fakes.api import FakeApi, running
 from tests.fakes.browser import Visit, needs_browser, visiting
 from tests.fakes.orders import EXTRA, HEADLINES, STATES, Orders
@@ -348,7 +347,7 @@ async def test_an_open_page_counts_down_and_expires(api: FakeApi, browser: Brows
         await visit.page.clock.run_for(2000)
         assert await left.inner_text() == "9:40 left."
         api.shop.clock.advance(583)
-        await api.shop.env.store.write(lambda tx: journal.add(tx, type="test.tick", mode=Mode.LIVE, at=soon))
+        await api.shop.env.store.write(lambda tx: journal.add(tx, "test.tick", soon))
         await seen(visit, "This reference has expired")
 
 
@@ -376,7 +375,7 @@ async def test_typing_is_not_lost_when_something_else_changes(api: FakeApi, brow
         told = await next_news(visit)
         await api.shop.env.store.write(lambda tx: tx.run("UPDATE devices SET present = 0"))
         api.shop.clock.advance(121)
-        await api.shop.env.store.write(lambda tx: journal.add(tx, type="test.tick", mode=Mode.LIVE, at=1))
+        await api.shop.env.store.write(lambda tx: journal.add(tx, "test.tick", 1))
         await told
         assert await field.input_value() == "9321"
         await orders.pay(order)

@@ -15,7 +15,7 @@ from daemon.steps import password as steps
 from daemon.store import journal
 from daemon.store.access import passwords, users
 from daemon.store.engine import Tx
-from daemon.wire import ErrorCode, Mode
+from daemon.wire import ErrorCode
 
 BROWSER_CHARACTERS_MAX: Final = 200
 SETUP_PURPOSE: Final = "totp-setup"
@@ -223,4 +223,4 @@ def _own(caller: Caller) -> BrowserSession:
 
 
 def _note(tx: Tx, kind: str, actor: str, now: int, **data: str | bool) -> None:
-    journal.add(tx, type=kind, mode=Mode.LIVE, at=now, actor=actor, data=data)
+    journal.add(tx, kind, now, actor=actor, data=data)

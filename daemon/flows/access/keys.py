@@ -139,7 +139,7 @@ async def revoke(env: Env, caller: Caller, key_id: str) -> ApiKey:
 
 
 def _note(tx: Tx, kind: str, key_id: str, caller: Caller, now: int) -> None:
-    journal.add(tx, type=kind, mode=Mode.LIVE, at=now, actor=caller.name, data={"key_id": key_id})
+    journal.add(tx, kind, now, actor=caller.name, data={"key_id": key_id})
 
 
 async def note_key_use(env: Env) -> int:

@@ -18,7 +18,7 @@ from daemon.store import journal
 from daemon.store.access import passwords, users
 from daemon.store.access.passwords import USER_NAME_CHARACTERS_MAX
 from daemon.store.engine import Store, Tx
-from daemon.wire import ErrorCode, Mode, Role
+from daemon.wire import ErrorCode, Role
 
 USERS_MAX: Final = 50
 GIVEN_ROLES: Final = (Role.MANAGER, Role.CASHIER, Role.VIEWER)
@@ -147,7 +147,7 @@ def _refuse_owner(role: Role) -> None:
 
 def _note(tx: Tx, kind: str, name: str, caller: Caller, now: int, **more: str) -> None:
     data = {"user": name, **more}
-    journal.add(tx, type=kind, mode=Mode.LIVE, at=now, actor=caller.name, data=data)
+    journal.add(tx, kind, now, actor=caller.name, data=data)
 
 
 SESSION_KEY_PURPOSE = "session-key"
@@ -272,7 +272,7 @@ async def open_session(env: Env, actor: str) -> tuple[str, int]:
     key = await env.unseal(sealed, SESSION_KEY_PURPOSE, "the key of sessions")
 
     def job(tx: Tx) -> None:
-        journal.add(tx, type="session.opened", mode=Mode.LIVE, at=now, actor=actor)
+        journal.add(tx, "session.opened", now, actor=actor)
 
     await env.store.write(job)
     return sessions.issue_token(key, env.new_id(), now)
@@ -290,6 +290,6 @@ async def close_session(env: Env, caller: Caller) -> None:
 
     def job(tx: Tx) -> None:
         passwords.end_session(tx, session, now)
-        journal.add(tx, type="session.closed", mode=Mode.LIVE, at=now, actor=caller.name)
+        journal.add(tx, "session.closed", now, actor=caller.name)
 
     await env.store.write(job)

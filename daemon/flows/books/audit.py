@@ -18,9 +18,7 @@ async def note_export(env: Env, caller: Caller, facts: dict[str, Any]) -> None:
     """
     require(caller, Operation.EXPORT)
     now = env.clock.now_us()
-    await env.store.write(
-        lambda tx: journal.add(tx, type="export.made", mode=Mode.LIVE, at=now, actor=caller.name, data=facts)
-    )
+    await env.store.write(lambda tx: journal.add(tx, "export.made", now, actor=caller.name, data=facts))
 
 
 async def note_shown(
@@ -37,7 +35,7 @@ async def note_shown(
     now = env.clock.now_us()
     await env.store.write(
         lambda tx: journal.add(
-            tx, type="messages.shown", mode=mode, at=now, actor=caller.name, message_id=message_id, data=facts
+            tx, "messages.shown", now, actor=caller.name, message_id=message_id, mode=mode, data=facts
         )
     )
 
@@ -50,9 +48,7 @@ async def note_phones(env: Env, caller: Caller, command: str) -> None:
     """
     now = env.clock.now_us()
     data = {"command": command}
-    await env.store.write(
-        lambda tx: journal.add(tx, type="phones.shown", mode=Mode.LIVE, at=now, actor=caller.name, data=data)
-    )
+    await env.store.write(lambda tx: journal.add(tx, "phones.shown", now, actor=caller.name, data=data))
 
 
 async def note_statement(env: Env, caller: Caller, digest: str, facts: dict[str, Any]) -> bool:
@@ -63,15 +59,8 @@ async def note_statement(env: Env, caller: Caller, digest: str, facts: dict[str,
     def job(tx: Tx) -> bool:
         if statement.is_recorded(tx, digest):
             return False
-        journal.add(
-            tx,
-            type="statement.compared",
-            mode=Mode.LIVE,
-            at=now,
-            actor=caller.name,
-            data={"sha256": digest, **facts},
-            immediately=True,
-        )
+        data = {"sha256": digest, **facts}
+        journal.add(tx, "statement.compared", now, actor=caller.name, data=data, immediately=True)
         return True
 
     return await env.store.write(job)

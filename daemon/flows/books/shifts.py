@@ -102,4 +102,4 @@ def sheet(reader: Reader, shift: Shift, now: int, mode: Mode = Mode.LIVE) -> Jso
 
 def _note(tx: Tx, kind: str, caller: Caller, shift: Shift, now: int) -> None:
     data = {"shift": shift.seq, "of": shift.actor}
-    journal.add(tx, type=kind, mode=Mode.LIVE, at=now, actor=caller.name, data=data)
+    journal.add(tx, kind, now, actor=caller.name, data=data)

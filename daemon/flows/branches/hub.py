@@ -52,7 +52,7 @@ async def init(env: Env, caller: Caller) -> dict[str, Any]:
         if env.place.role is ShopRole.HUB:
             return False
         feed.set_role(tx, ShopRole.HUB)
-        journal.add(tx, type="hub.made", mode=Mode.LIVE, at=now, actor=caller.name, data={})
+        journal.add(tx, "hub.made", now, actor=caller.name, data={})
         return True
 
     changed = await env.store.write(job)
@@ -79,7 +79,7 @@ async def end(env: Env, caller: Caller) -> dict[str, Any]:
         withdrawn = branches.withdraw_invitations(tx)
         feed.set_role(tx, ShopRole.ALONE)
         data = {"withdrawn": withdrawn, "ended": ended}
-        journal.add(tx, type="hub.ended", mode=Mode.LIVE, at=now, actor=caller.name, data=data)
+        journal.add(tx, "hub.ended", now, actor=caller.name, data=data)
         return {"changed": True, **data}
 
     done = await env.store.write(job)
@@ -107,7 +107,7 @@ async def invite(
             tx, branch_id=branch_id, name=name, decides=decides, sha256=_hash(secret),
             until=now + valid_s * SECOND_US, now=now,
         )  # fmt: skip
-        journal.add(tx, type="branch.invited", mode=Mode.LIVE, at=now, actor=caller.name, data={"branch": name})
+        journal.add(tx, "branch.invited", now, actor=caller.name, data={"branch": name})
 
     await env.store.write(job)
     word = f"{secret}.{pin}" if pin else secret
@@ -158,9 +158,7 @@ def _distrust(tx: Tx, env: Env, caller: Caller, branch: Branch, since: int, time
         hand_up.settle_identity(tx, env, freed, times)
     live = [(one.currency, one.amount_minor) for one in withdrawn if one.mode == Mode.LIVE]
     told = {"distrusted": hand_up.sums_of(live), "paid_orders": orders}
-    journal.add(
-        tx, "branch.distrusted", Mode.LIVE, now, actor=caller.name, data={"branch": branch.name, "since": since, **told}
-    )
+    journal.add(tx, "branch.distrusted", now, actor=caller.name, data={"branch": branch.name, "since": since, **told})
     return told
 
 
@@ -198,7 +196,7 @@ async def accept(env: Env, word: str, *, dry_run: bool, methods: Collection[str]
         row = users.new_key_row(key_id, f"branch {found.name}", text, [Scope.BRANCH], now)
         users.add_key(tx, row)
         branches.join(tx, found.id, key_id, found.epoch + 1)
-        journal.add(tx, type="branch.joined", mode=Mode.LIVE, at=now, data={"branch": found.name})
+        journal.add(tx, "branch.joined", now, data={"branch": found.name})
         return {**data, "key": text}
 
     return await env.store.write(job)
@@ -216,7 +214,7 @@ async def begin_to_leave(env: Env, key_id: str | None) -> dict[str, Any]:
         found = needed(None if key_id is None else branches.with_key(tx, key_id), ErrorCode.BRANCH_NOT_FOUND)
         if found.status == "joined":
             branches.set_status(tx, found.id, "leaving")
-            journal.add(tx, type="branch.leaving", mode=Mode.LIVE, at=now, data={"branch": found.name})
+            journal.add(tx, "branch.leaving", now, data={"branch": found.name})
         return {"status": "leaving"}
 
     return await env.store.write(job)
@@ -291,7 +289,7 @@ async def choose(env: Env, caller: Caller, payment_id: str) -> dict[str, Any]:
             raise Refusal(ErrorCode.TRANSACTION_ID_ALREADY_USED)
         hand_up.settle_identity(tx, env, payment, times, chosen=payment_id, actor=caller.name)
         name = branches.names(tx)[payment.branch_id]
-        journal.of_payment(tx, "payment.chosen", payment, times.wall_us, actor=caller.name, data={"branch": name})
+        journal.add(tx, "payment.chosen", times.wall_us, payment, actor=caller.name, data={"branch": name})
         return {"branch": name, "payment_id": payment_id, "stored": 0, "refused": 0, "counted": []}
 
     return await env.store.write(job)
@@ -312,7 +310,7 @@ async def ask(env: Env, caller: Caller, name: str, kind: str, body: Mapping[str,
     def job(tx: Tx) -> dict[str, Any]:
         found = needed(branches.named(tx, name), ErrorCode.BRANCH_NOT_FOUND)
         branches.ask(tx, command_id, found.id, kind, "", body, by=caller.name, now=now, again=True)
-        journal.add(tx, "branch.asked", Mode.LIVE, now, actor=caller.name, data={"branch": name, "kind": kind})
+        journal.add(tx, "branch.asked", now, actor=caller.name, data={"branch": name, "kind": kind})
         return {"id": command_id, "branch": name, "kind": kind}
 
     return await env.store.write(job)

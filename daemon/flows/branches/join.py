@@ -29,7 +29,7 @@ from daemon.store.branches.restored import Taking
 from daemon.store.engine import Reader, Tx
 from daemon.store.messages import messages
 from daemon.store.payments import payments
-from daemon.wire import VERSION, ErrorCode, Mode, Path, ShopRole
+from daemon.wire import VERSION, ErrorCode, Path, ShopRole
 from parsers.money import render
 
 Row = Mapping[str, Any]
@@ -152,10 +152,8 @@ async def join(
             ),
         )  # fmt: skip
         feed.set_role(tx, ShopRole.BRANCH)
-        journal.add(
-            tx, "hub.joined", Mode.LIVE, times.wall_us, actor=caller.name,
-            data={"url": url, **({"aside": aside[:ASIDE_MAX]} if aside else {})},
-        )  # fmt: skip
+        data = {"url": url, **({"aside": aside[:ASIDE_MAX]} if aside else {})}
+        journal.add(tx, "hub.joined", times.wall_us, actor=caller.name, data=data)
         tx.wake(feed.TOPIC)
 
     await env.store.write(job)
@@ -232,7 +230,7 @@ async def _end(env: Env, actor: str, of: HubLink | None) -> tuple[bool, list[Pay
             if unanswered
             else {}
         )
-        journal.add(tx, type="hub.left", mode=Mode.LIVE, at=now, actor=actor, data=data)
+        journal.add(tx, "hub.left", now, actor=actor, data=data)
         return True, unanswered
 
     ended, unanswered = await env.store.write(job)
@@ -283,10 +281,8 @@ async def restore(env: Env, caller: Caller, hub: HubCaller, *, take_unknown: boo
     def job(tx: Tx) -> None:
         _settle(tx, env, times)
         feed.new_epoch(tx, max(epoch, found.epoch) + 1, *feed.add_everything(tx))
-        journal.add(
-            tx, "hub.restored_from", Mode.LIVE, times.wall_us, actor=caller.name,
-            data={**counts, "aside": aside[:ASIDE_MAX], "unknown": sums, "taken": take_unknown},
-        )  # fmt: skip
+        data = {**counts, "aside": aside[:ASIDE_MAX], "unknown": sums, "taken": take_unknown}
+        journal.add(tx, "hub.restored_from", times.wall_us, actor=caller.name, data=data)
         tx.wake(feed.TOPIC)
 
     await env.store.write(job)

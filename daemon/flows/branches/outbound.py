@@ -186,7 +186,7 @@ async def note_problem(env: Env, why: str) -> None:
         found = feed.get_link(tx)
         if found is not None and found.problem != why:
             feed.set_problem(tx, why)
-            journal.add(tx, type="hub.problem", mode=Mode.LIVE, at=now, data={"why": why, "hub": found.url})
+            journal.add(tx, "hub.problem", now, data={"why": why, "hub": found.url})
 
     await env.store.write(job)
 
@@ -254,7 +254,7 @@ async def release(env: Env, command: Command) -> Outcome:
             return {"done": False, "why": hand_up.DECIDED, "reference": decision["reference"]}
         if payment.decider == "hub":
             payments.set_decider(tx, payment.id, "branch", "open")
-            journal.of_payment(tx, "payment.given_back", payment, times.wall_us, actor="hub")
+            journal.add(tx, "payment.given_back", times.wall_us, payment, actor="hub")
             message = messages.get(tx, payment.message_id)
             assert message is not None, "a payment belongs to a message"
             back = replace(payment, decider="branch", standing="open")
@@ -270,11 +270,9 @@ async def hear(env: Env, command: Command) -> Outcome:
 
     def note(tx: Tx) -> Outcome:
         about = payments.get(tx, command["subject"])
-        journal.add(
-            tx, "notice.paid_twice" if command["kind"] == "paid_twice" else "hub.decided",
-            Mode.LIVE if about is None else about.mode, now, actor="hub", payment_id=command["subject"],
-            data=dict(command["body"]),
-        )  # fmt: skip
+        kind = "notice.paid_twice" if command["kind"] == "paid_twice" else "hub.decided"
+        mode = Mode.LIVE if about is None else about.mode
+        journal.add(tx, kind, now, actor="hub", mode=mode, payment_id=command["subject"], data=command["body"])
         return DONE
 
     return await _once(env, command, now, note)

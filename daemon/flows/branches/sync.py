@@ -27,7 +27,7 @@ from daemon.store.branches import branches, copies
 from daemon.store.branches.branches import Branch
 from daemon.store.engine import Tx
 from daemon.store.payments import payments, transactions
-from daemon.wire import VERSION, ErrorCode, Mode, ShopRole
+from daemon.wire import VERSION, ErrorCode, ShopRole
 from parsers.masking import describe_error
 
 COMMANDS_MAX: Final = 100
@@ -197,10 +197,9 @@ def _is_used(tx: Tx, payment: Payment) -> bool:
 
 def _notify(tx: Tx, kind: str, branch: Branch, now: int, payment: Payment | None = None, **data: Any) -> None:
     """Add a notice."""
-    journal.add(
-        tx, f"notice.{kind}", Mode.LIVE if payment is None else payment.mode, now,
-        payment_id=None if payment is None else payment.id, data={"branch": branch.name, **data}, immediately=True,
-    )  # fmt: skip
+    mode, about = (None, None) if payment is None else (payment.mode, payment.id)
+    data = {"branch": branch.name, **data}
+    journal.add(tx, f"notice.{kind}", now, mode=mode, payment_id=about, data=data, immediately=True)
 
 
 def _record_outcomes(tx: Tx, env: Env, branch: Branch, request: SyncRequest, now: int) -> None:
@@ -213,12 +212,12 @@ def _record_outcomes(tx: Tx, env: Env, branch: Branch, request: SyncRequest, now
             lost = hand_up.keep_decided(tx, env, answered.subject, now)
             reference = str(outcome.get("reference"))[:200]
             _notify(tx, "order_lost", branch, now, payment=lost, reference=reference)
-        journal.add(
-            tx, "branch.answered", Mode.LIVE, now,
-            data={"branch": branch.name, "kind": answered.kind, "subject": answered.subject}
+        data = (
+            {"branch": branch.name, "kind": answered.kind, "subject": answered.subject}
             | {"done": outcome.get("done") is True}
-            | ({"why": str(outcome["why"])[:200]} if outcome.get("why") else {}),
-        )  # fmt: skip
+            | ({"why": str(outcome["why"])[:200]} if outcome.get("why") else {})
+        )
+        journal.add(tx, "branch.answered", now, data=data)
 
 
 def _finish(tx: Tx, env: Env, branch: Branch, request: SyncRequest, times: Times) -> SyncAnswer:
@@ -331,7 +330,7 @@ async def take_aside(env: Env, caller: Caller, name: str) -> dict[str, Any]:
         if found is None:
             raise Refusal(ErrorCode.BRANCH_NOT_FOUND)
         branches.refused_by_none(tx, found.id)
-        journal.add(tx, type="branch.accepted", mode=Mode.LIVE, at=now, actor=caller.name, data={"branch": name})
+        journal.add(tx, "branch.accepted", now, actor=caller.name, data={"branch": name})
         return found.id
 
     branch_id = await env.store.write(begin)

@@ -29,7 +29,7 @@ from daemon.store.lines.sim_pins import Pin, PinnedSim
 from daemon.store.messages import balances
 from daemon.store.payments import texts
 from daemon.store.payments.texts import PayerText
-from daemon.wire import ErrorCode, Mode
+from daemon.wire import ErrorCode
 from parsers.read import network_of_imsi
 
 NAME_CHARACTERS_MAX: Final = 40
@@ -105,18 +105,13 @@ def _record_place(tx: Tx, sim: Sim, before: Sim | None, now: int) -> None:
     """Record in the journal a new SIM, or one that moved to another phone or slot."""
     if before is not None and (before.device_id, before.slot_index) == (sim.device_id, sim.slot_index):
         return
-    journal.add(
-        tx,
-        type="sim.found" if before is None else "sim.moved",
-        mode=Mode.LIVE,
-        at=now,
-        data={
-            "device_id": sim.device_id,
-            "slot_index": sim.slot_index,
-            "network": sim.network,
-            "from_device_id": None if before is None else before.device_id,
-        },
-    )
+    data = {
+        "device_id": sim.device_id,
+        "slot_index": sim.slot_index,
+        "network": sim.network,
+        "from_device_id": None if before is None else before.device_id,
+    }
+    journal.add(tx, "sim.found" if before is None else "sim.moved", now, data=data)
 
 
 async def disconnect(env: Env, device_id: str) -> None:
@@ -155,10 +150,8 @@ async def name_modem(env: Env, caller: Caller, device_id: str, name: str) -> Non
         if other is not None and other.device_id != device_id:
             raise invalid([FieldError("name", "taken", Text("field.phone.name"))])
         devices.rename(tx, device_id, name)
-        journal.add(
-            tx, type="modem.named", mode=Mode.LIVE, at=now, actor=caller.name,
-            data={"device_id": device_id, "from": device.name, "to": name},
-        )  # fmt: skip
+        data = {"device_id": device_id, "from": device.name, "to": name}
+        journal.add(tx, "modem.named", now, actor=caller.name, data=data)
 
     await env.store.write(job)
 
@@ -167,7 +160,7 @@ async def note_modem(env: Env, kind: str, device_id: str | None, facts: dict[str
     """Append `modem.<kind>` to the journal."""
     now = env.clock.now_us()
     data = {"device_id": device_id, **facts}
-    await env.store.write(lambda tx: journal.add(tx, type=f"modem.{kind}", mode=Mode.LIVE, at=now, data=data))
+    await env.store.write(lambda tx: journal.add(tx, f"modem.{kind}", now, data=data))
 
 
 async def queue_test_sms(env: Env, caller: Caller, device_id: str, number: str) -> PayerText:
@@ -239,7 +232,7 @@ async def record_locked(env: Env, phone: PhoneIdentity, wants: str) -> LockedSim
         if before != locked:
             sim_pins.lock(tx, locked, now)
             data = {"device_id": device_id, "slot_index": SLOT, "wants": wants}
-            journal.add(tx, type="sim.locked", mode=Mode.LIVE, at=now, data=data)
+            journal.add(tx, "sim.locked", now, data=data)
         device = devices.get(tx, device_id)
         assert device is not None, "it was stored above"
         return LockedSim(owner, device_id, f"{device.name}:{SLOT}")
@@ -282,7 +275,7 @@ async def record_pin_refused(env: Env, device_id: str, owner: str) -> None:
     def job(tx: Tx) -> None:
         sim_pins.record_outcome(tx, owner, "wrong")
         data = {"device_id": device_id, "slot_index": SLOT}
-        journal.add(tx, type="sim.pin_wrong", mode=Mode.LIVE, at=now, data=data)
+        journal.add(tx, "sim.pin_wrong", now, data=data)
 
     await env.store.write(job)
 
@@ -317,7 +310,7 @@ async def store_pin(env: Env, caller: Caller, device: str, slot_index: int, pin:
     def job(tx: Tx) -> None:
         sim_pins.put(tx, owner, sealed, now)
         data = {"device_id": found.device_id, "slot_index": slot_index}
-        journal.add(tx, type="sim.pin_stored", mode=Mode.LIVE, at=now, actor=caller.name, data=data)
+        journal.add(tx, "sim.pin_stored", now, actor=caller.name, data=data)
 
     await env.store.write(job)
     return StoredPin(found, slot_index, wants)
@@ -359,7 +352,7 @@ async def ignore(
             sim = devices.set_ignored(tx, sim, now if ignored else None)
             kind = "sim.ignored" if ignored else "sim.used"
             data = {"device_id": device_id, "slot_index": slot_index}
-            journal.add(tx, type=kind, mode=mode, at=now, actor=caller.name, data=data)
+            journal.add(tx, kind, now, actor=caller.name, mode=mode, data=data)
         return device, sim, method
 
     return await env.store.write(job)
@@ -387,9 +380,13 @@ async def acknowledge_unaccounted(
             balances.acknowledge_gap(tx, entry, notes=notes, by=caller.name, now=now)
             data = {"gap_minor": entry.gap_minor, "currency": currency}
             journal.add(
-                tx, type="balance.gap_known", mode=Mode.LIVE, at=now, actor=caller.name, message_id=entry.key,
+                tx,
+                "balance.gap_known",
+                now,
+                actor=caller.name,
+                message_id=entry.key,
                 data={**data, "notes": notes} if notes else data,
-            )  # fmt: skip
+            )
         return gaps, currency
 
     return await env.store.write(job)

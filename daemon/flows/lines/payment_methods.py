@@ -183,10 +183,8 @@ def _free_sim(tx: Tx, slot: Slot, provider: str, method_id: str | None, mode: Mo
 
 def _add_event(tx: Tx, kind: str, method: PaymentMethod, sim: Sim | None, caller: Caller, now: int) -> None:
     place = None if sim is None else {"device_id": sim.device_id, "slot_index": sim.slot_index}
-    journal.add(
-        tx, type=kind, mode=method.mode, at=now, actor=caller.name,
-        data={"payment_method_id": method.id, "provider": method.provider, "sim": place},
-    )  # fmt: skip
+    data = {"payment_method_id": method.id, "provider": method.provider, "sim": place}
+    journal.add(tx, kind, now, actor=caller.name, mode=method.mode, data=data)
 
 
 class Claimed(Struct, frozen=True):
@@ -239,10 +237,8 @@ async def claim_unplaced(
                     transaction = transactions.paid_by(tx, after.id)
                     if transaction is not None:
                         env.outbox.update(tx, transaction, after, now, before=(transaction, before))
-            journal.add(
-                tx, type="payment_method.claimed", mode=method.mode, at=now, actor=caller.name,
-                data={"payment_method_id": method.id, "payments": count},
-            )  # fmt: skip
+            data = {"payment_method_id": method.id, "payments": count}
+            journal.add(tx, "payment_method.claimed", now, actor=caller.name, mode=method.mode, data=data)
         details = None
         if dry_run and caller.may(Scope.TRANSACTIONS_READ):
             shown = payments.unplaced_first(tx, sim.sim_key, method.provider, since, CLAIMABLE_SHOWN_MAX)

@@ -21,7 +21,6 @@ from daemon.store.engine import Reader, Tx
 from daemon.store.lines import devices, sms_rhythms
 from daemon.store.lines.sms_rhythms import PresentSim
 from daemon.store.payments import texts
-from daemon.wire import Mode
 from parsers.times import from_us
 
 NOT_RECEIVING: Final = "line.not_receiving"
@@ -90,7 +89,7 @@ async def watch(env: Env, phones: Sequence[ModemHealth], seen: Watch) -> tuple[L
 def _record(tx: Tx, changes: Iterable[LineChange], now: int) -> None:
     for change in changes:
         devices.note_told(tx, change.sim, change.columns)
-        journal.add(tx, type=change.event, mode=Mode.LIVE, at=now, data=dict(change.data))
+        journal.add(tx, change.event, now, data=dict(change.data))
 
 
 def _changes(line: ReceivingSim, seen: Watch, now: int, now_s: float) -> Iterable[LineChange]:
@@ -206,9 +205,7 @@ async def watch_silence(env: Env) -> tuple[SilenceChange, ...]:
             }
             if turn.silence is not None:
                 facts["usually"] = round(turn.silence.expected)
-            journal.add(
-                tx, type="sim.heard_again" if turn.silence is None else "sim.silent", mode=Mode.LIVE, at=now, data=facts
-            )
+            journal.add(tx, "sim.heard_again" if turn.silence is None else "sim.silent", now, data=facts)
 
     await env.store.write(job)
     return found.turns

@@ -98,10 +98,8 @@ async def trust_message(env: Env, caller: Caller, device_id: str, slot_index: in
         settled = apply_decision(context, message_id, genuine=True, actor=caller.name)
         if review is not None:
             reviews.close(tx, review.id, "approved", by=caller.name, now=times.wall_us)
-        journal.add(
-            tx, type="message.trusted", mode=row.mode, at=times.wall_us, actor=caller.name, message_id=message_id,
-            data={"smsc": row.smsc, "settled": settled},
-        )  # fmt: skip
+        data = {"smsc": row.smsc, "settled": settled}
+        journal.add(tx, "message.trusted", times.wall_us, row, actor=caller.name, data=data)
         return settled
 
     return await env.store.write(job)
@@ -125,7 +123,7 @@ async def expect_test_payment(env: Env, caller: Caller, device_id: str, slot_ind
         provider = needed(_provider(sim), ErrorCode.NETWORK_MISMATCH)
         balances.expect_test_payment(tx, sim.sim_key, amount, now + TEST_PAYMENT_US)
         data = {"device_id": device_id, "slot_index": slot_index}
-        journal.add(tx, type="sim.test_payment", mode=Mode.LIVE, at=now, actor=caller.name, data=data)
+        journal.add(tx, "sim.test_payment", now, actor=caller.name, data=data)
         return TestPayment(amount, provider.currency, now + TEST_PAYMENT_US)
 
     return await env.store.write(job)

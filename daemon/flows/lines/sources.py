@@ -12,7 +12,7 @@ from daemon.store import journal
 from daemon.store.access import passwords
 from daemon.store.engine import Reader, Tx
 from daemon.store.lines import sources
-from daemon.wire import Mode, SourceKind
+from daemon.wire import SourceKind
 
 KEY_PURPOSE: Final = "post-source"
 _KEY_BYTES: Final = 20
@@ -43,7 +43,7 @@ async def new_key(env: Env, caller: Caller, name: str) -> str:
     def job(tx: Tx) -> None:
         passwords.put_secret(tx, sources.key_row(name), sealed, now)
         data = {"source": name}
-        journal.add(tx, type="source.key_set", mode=Mode.LIVE, at=now, actor=caller.name, data=data)
+        journal.add(tx, "source.key_set", now, actor=caller.name, data=data)
 
     await env.store.write(job)
     return key
@@ -52,7 +52,7 @@ async def new_key(env: Env, caller: Caller, name: str) -> str:
 async def note(env: Env, kind: str, facts: dict[str, Any]) -> None:
     """Record in the journal what the owner has to know about a source."""
     now = env.clock.now_us()
-    await env.store.write(lambda tx: journal.add(tx, type=kind, mode=Mode.LIVE, at=now, data=facts))
+    await env.store.write(lambda tx: journal.add(tx, kind, now, data=facts))
 
 
 async def forget(env: Env, caller: Caller, name: str) -> bool:
@@ -67,7 +67,7 @@ async def forget(env: Env, caller: Caller, name: str) -> bool:
         if not had and not known:
             return False
         data = {"source": name}
-        journal.add(tx, type="source.removed", mode=Mode.LIVE, at=now, actor=caller.name, data=data)
+        journal.add(tx, "source.removed", now, actor=caller.name, data=data)
         return True
 
     return await env.store.write(job)
@@ -116,7 +116,7 @@ async def store_source_password(env: Env, caller: Caller, name: str, password: s
         else:
             passwords.put_secret(tx, sources.password_row(name), sealed, now)
         kind = "source.password_set" if sealed is not None else "source.password_removed"
-        journal.add(tx, type=kind, mode=Mode.LIVE, at=now, actor=caller.name, data={"source": name})
+        journal.add(tx, kind, now, actor=caller.name, data={"source": name})
 
     await env.store.write(job)
 

@@ -51,9 +51,7 @@ async def dial(env: Env, caller: Caller, method_id: str, session_id: str, code: 
     held = env.ussd.open[device_id] = UssdSession(session_id, caller.name, port, env.clock.monotonic())
     mode, at, data = caller.lines_mode, env.clock.now_us(), {"payment_method_id": method_id}
     try:
-        await env.store.write(
-            lambda tx: journal.add(tx, type="ussd.opened", mode=mode, at=at, actor=caller.name, data=data)
-        )
+        await env.store.write(lambda tx: journal.add(tx, "ussd.opened", at, actor=caller.name, mode=mode, data=data))
     except Unavailable:
         del env.ussd.open[device_id]
         raise

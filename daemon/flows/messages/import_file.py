@@ -30,7 +30,7 @@ from daemon.steps.store_parts import store_part
 from daemon.store import journal
 from daemon.store.engine import Tx
 from daemon.store.lines import devices, payment_methods
-from daemon.wire import ErrorCode, MessageState, Mode
+from daemon.wire import ErrorCode, MessageState
 from parsers.phone import read_phone
 from parsers.read import PROVIDERS
 from parsers.times import from_us
@@ -107,14 +107,7 @@ async def import_messages(
             raise _Undone(taken)
         fates = Counter(str(one.fate) for one in taken)
         if fates[ImportResult.NEW]:
-            journal.add(
-                tx,
-                type="messages.imported",
-                mode=Mode.LIVE,
-                at=times.wall_us,
-                actor=caller.name,
-                data={"line": line, **fates},
-            )
+            journal.add(tx, "messages.imported", times.wall_us, actor=caller.name, data={"line": line, **fates})
         return taken
 
     try:

@@ -30,7 +30,7 @@ from daemon.steps.store_parts import missing
 from daemon.store import journal
 from daemon.store.engine import Reader, Tx
 from daemon.store.messages import balances, messages
-from daemon.wire import MessageState, Mode, TrustLevel
+from daemon.wire import MessageState, TrustLevel
 from parsers.reading import Unreadable
 
 BATCH: Final = 50
@@ -238,7 +238,7 @@ async def recover(env: Env) -> Recovered:
                 # In the transaction of the last intake, so that it is recorded once.
                 now = env.clock.now_us()
                 data = {"messages": done.messages, "payments": done.payments}
-                journal.add(tx, type="messages.recovered", mode=Mode.LIVE, at=now, data=data)
+                journal.add(tx, "messages.recovered", now, data=data)
 
         first = batch[0]
         source = Source(

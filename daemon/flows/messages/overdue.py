@@ -20,7 +20,7 @@ from daemon.store.journal import Notice, add_notice
 from daemon.store.messages import balances, messages
 from daemon.store.messages.messages import Confirmed
 from daemon.store.payments import payments, reviews
-from daemon.wire import ErrorCode, Mode
+from daemon.wire import ErrorCode
 
 PARTS_MISSING_US: Final = 24 * HOUR_US
 """The owner gets a notice about a message that has lacked parts for this long."""
@@ -37,19 +37,13 @@ async def report_missing_parts(env: Env) -> int:
         found = messages.incomplete_without_notice(tx, before, EXPIRE_BATCH)
         for message in found:
             messages.mark_noticed(tx, message.id)
-            journal.add(
-                tx,
-                type="message.incomplete",
-                mode=message.mode,
-                at=now,
-                message_id=message.id,
-                data={
-                    "device_id": message.device_id,
-                    "slot_index": message.slot_index,
-                    "parts_seen": message.parts_seen,
-                    "parts_total": message.parts_total,
-                },
-            )
+            data = {
+                "device_id": message.device_id,
+                "slot_index": message.slot_index,
+                "parts_seen": message.parts_seen,
+                "parts_total": message.parts_total,
+            }
+            journal.add(tx, "message.incomplete", now, message_id=message.id, mode=message.mode, data=data)
         return len(found)
 
     return await env.store.write(job)
@@ -63,15 +57,15 @@ async def notify_overdue(env: Env) -> int:
         held = balances.held_without_notice(tx, now - HELD_US_MAX, EXPIRE_BATCH)
         for entry in held:
             review = reviews.open_for_message(tx, entry.key)
+            data = {"review_id": None if review is None else review.id}
             add_notice(
                 tx,
                 Notice.RECEIPT_HELD,
-                mode=Mode.LIVE,
-                now=now,
-                message_id=entry.key,
-                payment_id=messages.payment_of(tx, entry.key),
+                now,
                 transaction_id=None if review is None else review.transaction_id,
-                data={"review_id": None if review is None else review.id},
+                payment_id=messages.payment_of(tx, entry.key),
+                message_id=entry.key,
+                data=data,
             )
             balances.mark_noticed(tx, entry.key, now)
         return len(held)
@@ -91,14 +85,8 @@ async def revoke_approved_payer(env: Env, caller: Caller, payer_id: str) -> Appr
     def job(tx: Tx) -> ApprovedPayer:
         payer = needed(payments.approved_payer(tx, payer_id, caller.mode), ErrorCode.APPROVED_PAYER_NOT_FOUND)
         if payments.revoke_payer(tx, payer_id, by=caller.name, now=now):
-            journal.add(
-                tx,
-                type="payer.revoked",
-                mode=payer.mode,
-                at=now,
-                actor=caller.name,
-                data={"approved_payer_id": payer.id},
-            )
+            data = {"approved_payer_id": payer.id}
+            journal.add(tx, "payer.revoked", now, actor=caller.name, mode=payer.mode, data=data)
         revoked = payments.approved_payer(tx, payer_id, None)
         assert revoked is not None, "approvals are never deleted"
         return revoked

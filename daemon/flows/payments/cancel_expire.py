@@ -138,14 +138,15 @@ def _close(tx: Tx, idle: list[Review], now: int) -> int:
         if _is_idle(tx, review, now) and reviews.close(tx, review.id, "superseded", by="momo", now=now):
             closed += 1
             holder = transactions.paid_by(tx, review.payment_id or "")
+            data = {"review_id": review.id, "reason": review.reason}
             journal.add(
                 tx,
-                type="review.superseded",
-                mode=review.mode,
-                at=now,
-                transaction_id=None if holder is None else holder.id,
+                "review.superseded",
+                now,
+                holder,
                 payment_id=review.payment_id,
                 message_id=review.message_id,
-                data={"review_id": review.id, "reason": review.reason},
+                mode=review.mode,
+                data=data,
             )
     return closed

@@ -160,15 +160,8 @@ def _add(tx: Tx, env: Env, caller: Caller, request: InitializeRequest, mode: Mod
         branches.own_order(tx, caller.branch_id, transaction.seq)
     env.clock_check.note_created(transaction_id, times)
     transactions.index_names(tx, transaction)
-    journal.add(
-        tx,
-        type="transaction.created",
-        mode=mode,
-        at=now,
-        actor=caller.name,
-        transaction_id=transaction_id,
-        data={"expected_minor": request.amount_minor, "currency": request.currency},
-    )
+    data = {"expected_minor": request.amount_minor, "currency": request.currency}
+    journal.add(tx, "transaction.created", now, transaction, actor=caller.name, data=data)
     return transaction
 
 

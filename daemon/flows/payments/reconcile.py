@@ -261,15 +261,8 @@ async def claim_payment(env: Env, slug: str, telco_id: str) -> ClaimResult:
         if len(lately) >= CLAIMS_PER_HOUR:
             return ClaimResult.TOO_MANY
         suggestions.add_claim(tx, request, telco_id, now)
-        journal.add(
-            tx,
-            type="transaction.payment_claimed",
-            mode=request.mode,
-            at=now,
-            actor="customer",
-            transaction_id=request.id,
-            data={"transaction_id": telco_id},
-        )
+        data = {"transaction_id": telco_id}
+        journal.add(tx, "transaction.payment_claimed", now, request, actor="customer", data=data)
         for payment in payments.with_telco_id(tx, request.mode, telco_id):
             holder = transactions.paid_by(tx, payment.id)
             if holder is None or holder.origin != "open":

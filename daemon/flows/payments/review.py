@@ -464,16 +464,17 @@ def _journal(tx: Tx, review_id: str, outcome: Transaction | None, payment: Payme
     about = decided.transaction_id
     if outcome is not None and (about is None or decided.state == "approved"):
         about = outcome.id
+    data = {"review_id": decided.id, "reason": decided.reason}
     journal.add(
         tx,
         f"review.{decided.state}",
-        decided.mode,
         decided.decided_at,
+        payment,
         actor=decided.decided_by or "",
         transaction_id=about,
-        payment_id=None if payment is None else payment.id,
         message_id=decided.message_id,
-        data={"review_id": decided.id, "reason": decided.reason},
+        mode=decided.mode,
+        data=data,
     )
 
 

@@ -98,15 +98,15 @@ async def settle(
             facts |= {"amount_minor": rest.amount_minor, "holder": holder.id}
         settled = transactions.settle(tx, order.id, settlement=json.dumps(facts), by=caller.name, now=now)
         assert settled is not None, "it was read in this database transaction"
+        data = {"kind": request.kind, "amount_minor": facts["amount_minor"], "currency": order.currency}
         journal.add(
             tx,
-            type="transaction.settled",
-            mode=order.mode,
-            at=now,
+            "transaction.settled",
+            now,
+            order,
             actor=caller.name,
-            transaction_id=order.id,
             payment_id=None if request.payment is None else rest.id,
-            data={"kind": request.kind, "amount_minor": facts["amount_minor"], "currency": order.currency},
+            data=data,
         )
         env.outbox.update(tx, settled, paid, now, before=(order, paid))
         return _done(tx, settled, paid, now)

@@ -33,7 +33,7 @@ from daemon.store.upkeep import backup, inspect
 from daemon.store.upkeep.backup import BackupBad, Copy, DiskFull
 from daemon.store.webhooks import delivery_log
 from daemon.store.webhooks.endpoints import SIGNING_PURPOSE
-from daemon.wire import Mode, Places
+from daemon.wire import Places
 from parsers.times import from_us, render, to_us
 
 RENEW: Final = "this shop was restored from a backup; nothing is sent until it has the hub's rows: type `momo hub restore --from-hub`"
@@ -115,7 +115,7 @@ def _refuse_server(env: Env) -> None:
 
 async def _note(env: Env, caller: Caller, kind: str, name: str, now: int) -> None:
     data = {"backup": name}
-    await env.store.write(lambda tx: journal.add(tx, type=kind, mode=Mode.LIVE, at=now, actor=caller.name, data=data))
+    await env.store.write(lambda tx: journal.add(tx, kind, now, actor=caller.name, data=data))
 
 
 def _copy_to_second_place(made: Path, folder: Path) -> dict[str, str | None]:
@@ -340,7 +340,7 @@ async def _record_restore(
         }
 
         def job(tx: Tx) -> bool:
-            journal.add(tx, type="shop.restored", mode=Mode.LIVE, at=now_us, data=data)
+            journal.add(tx, "shop.restored", now_us, data=data)
             return feed.mark_restored(tx, RENEW)
 
         is_branch = await store.write(job)

@@ -26,7 +26,7 @@ from daemon.store.payments import search_index
 from daemon.store.upkeep import payer_data, retention
 from daemon.store.upkeep.payer_data import OpenRow, PayerRows
 from daemon.store.upkeep.retention import PrunedKind
-from daemon.wire import ErrorCode, Mode
+from daemon.wire import ErrorCode
 
 MARK_CHARACTERS: Final = 16
 JOURNAL_AHEAD_US_MAX: Final = 10 * MINUTE_US
@@ -170,7 +170,7 @@ async def forget(env: Env, caller: Caller, number: str) -> Forgotten:
         if any(counts.values()):
             payer_data.erase(tx, found)
             data = {"payer": done.mark, **counts}
-            journal.add(tx, type="payer.forgotten", mode=Mode.LIVE, at=now, actor=caller.name, data=data)
+            journal.add(tx, "payer.forgotten", now, actor=caller.name, data=data)
         return done
 
     done = await env.store.write(job)

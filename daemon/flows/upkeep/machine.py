@@ -19,7 +19,6 @@ from daemon.runtime import files
 from daemon.store import idempotency, journal, open_store
 from daemon.store.engine import Reader, Tx
 from daemon.store.upkeep import inspect, ledger_check, notices, retention
-from daemon.wire import Mode
 
 JOURNAL_LINES = 100
 """Newest events used to check the time at the start; older ones are ignored, so that one wrong day does not count for ever."""
@@ -63,9 +62,9 @@ async def watch_clock(env: Env) -> str | None:
         moved = sum(retention.shift_times(tx, order.transaction_id, order.by_us) for order in misdated)
         if turned and doubt is not None:
             facts = {"why": doubt.why, "ahead_us": doubt.ahead_us}
-            journal.add(tx, type="clock.suspect", mode=Mode.LIVE, at=now, data=facts)
+            journal.add(tx, "clock.suspect", now, data=facts)
         elif turned or moved:
-            journal.add(tx, type="clock.right", mode=Mode.LIVE, at=now, data={"orders_moved": moved})
+            journal.add(tx, "clock.right", now, data={"orders_moved": moved})
 
     if turned or misdated or set_by:
         await env.store.write(job)
@@ -119,10 +118,10 @@ async def watch_space(env: Env) -> LevelChange | None:
     def job(tx: Tx) -> None:
         for step in over:
             facts = {"room": step, "free_bytes": free}
-            journal.add(tx, type="disk.has_room", mode=Mode.LIVE, at=now, data=facts)
+            journal.add(tx, "disk.has_room", now, data=facts)
         if began is not None:
             facts = {"room": began, "free_bytes": free}
-            journal.add(tx, type=f"disk.{began}", mode=Mode.LIVE, at=now, data=facts)
+            journal.add(tx, f"disk.{began}", now, data=facts)
 
     await env.store.write(job)
     seen.noted(began, over)
@@ -197,10 +196,10 @@ async def watch_database(env: Env) -> DatabaseState | None:
 
     def job(tx: Tx) -> None:
         if seen.found is DatabaseState.OK and seen.whole:
-            journal.add(tx, type=inspect.FULL_CHECK_EVENT, mode=Mode.LIVE, at=now)
+            journal.add(tx, inspect.FULL_CHECK_EVENT, now)
         if news:
             kind = "db.sound" if seen.found is DatabaseState.OK else f"db.{seen.found}"
-            journal.add(tx, type=kind, mode=Mode.LIVE, at=now, data={"what": seen.what})
+            journal.add(tx, kind, now, data={"what": seen.what})
 
     if news or seen.whole:
         await env.store.write(job)

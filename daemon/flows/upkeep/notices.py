@@ -30,7 +30,6 @@ from daemon.store.lines import devices
 from daemon.store.payments import texts
 from daemon.store.upkeep import notices
 from daemon.store.upkeep.notices import Send
-from daemon.wire import Mode
 from parsers.times import from_us
 
 NOTICE_SMS_CHARACTERS_MAX: Final = 300
@@ -222,7 +221,7 @@ async def queue_email(env: Env, caller: Caller, subject: str, text: str) -> None
         notices.queue(tx, send_id, channel="email", subject=subject, body=text, now=now)
         # A new event in the journal wakes the loop that sends.
         data = {"subject": subject}
-        journal.add(tx, type="report.mailed", mode=Mode.LIVE, at=now, actor=caller.name, data=data)
+        journal.add(tx, "report.mailed", now, actor=caller.name, data=data)
 
     await env.store.write(job)
 
@@ -249,7 +248,7 @@ class OwnerSms:
 async def record_loop(env: Env, kind: str, data: dict[str, Any]) -> None:
     """Record in the journal that a loop of the daemon failed by a bug, or works again."""
     now = env.clock.now_us()
-    await env.store.write(lambda tx: journal.add(tx, type=kind, mode=Mode.LIVE, at=now, data=data))
+    await env.store.write(lambda tx: journal.add(tx, kind, now, data=data))
 
 
 async def record_outage(env: Env) -> None:
@@ -269,7 +268,7 @@ async def is_outage_open(env: Env) -> bool:
 
 async def _journal(env: Env, kind: str) -> None:
     now = env.clock.now_us()
-    await env.store.write(lambda tx: journal.add(tx, type=kind, mode=Mode.LIVE, at=now))
+    await env.store.write(lambda tx: journal.add(tx, kind, now))
 
 
 async def store_smtp_password(env: Env, caller: Caller, password: str | None) -> None:
@@ -290,7 +289,7 @@ async def store_smtp_password(env: Env, caller: Caller, password: str | None) ->
         else:
             passwords.put_secret(tx, passwords.SMTP, sealed, now)
         kind = "smtp.password_set" if sealed is not None else "smtp.password_removed"
-        journal.add(tx, type=kind, mode=Mode.LIVE, at=now, actor=caller.name)
+        journal.add(tx, kind, now, actor=caller.name)
 
     await env.store.write(job)
 

@@ -19,7 +19,7 @@ from daemon.runtime.files import open_own
 from daemon.store import journal
 from daemon.store.engine import Tx
 from daemon.store.upkeep import notices
-from daemon.wire import Mode, Places
+from daemon.wire import Places
 
 SETTLE_S: Final = 0.5
 SETTLE_TRIES: Final = 10
@@ -72,7 +72,7 @@ async def change(env: Env, caller: Caller, places: Places, key: str, value: str 
     data = {"key": key, "value": done["value"], "before": done["old"]}
 
     def job(tx: Tx) -> None:
-        journal.add(tx, type="setting.changed", mode=Mode.LIVE, at=now, actor=caller.name, data=data)
+        journal.add(tx, "setting.changed", now, actor=caller.name, data=data)
 
     if done["changed"]:
         await env.store.write(job)
@@ -168,7 +168,7 @@ async def report_broken(env: Env) -> None:
 
     def job(tx: Tx) -> None:
         kind, data = "settings.broken" if problem else "settings.mended", {"why": problem}
-        journal.add(tx, type=kind, mode=Mode.LIVE, at=now, data=data)
+        journal.add(tx, kind, now, data=data)
 
     await env.store.write(job)
     state.notified = bool(problem)

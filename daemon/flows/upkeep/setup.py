@@ -104,7 +104,7 @@ async def set_up(
             assert made.owner is not None
             shops.add(tx, made.shop)
             users.add(tx, made.owner)
-            journal.add(tx, type="shop.created", mode=Mode.LIVE, at=now)
+            journal.add(tx, "shop.created", now)
         for key in filter(None, (made.api_key, made.test_api_key)):
             key_id = new_uuid(entropy.bytes(16))
             users.add_key(tx, users.new_key_row(key_id, KEY_NAME, key, KEY_SCOPES, now))
@@ -268,7 +268,7 @@ async def begin(env: Env, caller: Caller, shop: str, password: str) -> bool:
             return False
         shops.rename(tx, name)
         users.confirm(tx, session.id, now)
-        journal.add(tx, type="shop.named", mode=Mode.LIVE, at=now, actor=caller.name)
+        journal.add(tx, "shop.named", now, actor=caller.name)
         return True
 
     return await env.store.write(job)

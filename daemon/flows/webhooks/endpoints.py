@@ -14,7 +14,6 @@ from daemon.core.errors import FieldError, Refusal, invalid, needed
 from daemon.core.inputs import Keep
 from daemon.core.limits import HOUR_US, MINUTE_US, SECOND_US
 from daemon.core.lines import readiness
-from daemon.core.model import Delivery
 from daemon.core.shape import stored
 from daemon.core.text import Text
 from daemon.core.webhooks import routing
@@ -93,7 +92,7 @@ async def create(
         row |= {"headers": json.dumps(headers), "is_active": not is_listener, "created_at": now, "updated_at": now}
         endpoint = endpoints.add(tx, Endpoint(seq=0, id=env.new_id(), kind="endpoint", **row))
         endpoints.add_secret(tx, owner=endpoint.id, sealed=sealed, now=now)
-        journal.add(tx, type="endpoint.created", mode=endpoint.mode, at=now, actor=caller.name, endpoint_id=endpoint.id)
+        journal.add(tx, "endpoint.created", now, endpoint, actor=caller.name)
         others = endpoints.in_use(tx, endpoint.mode)
         return MadeEndpoint(endpoint, secret, list(routing.endpoint_warnings(endpoint, others)))
 
@@ -159,10 +158,7 @@ async def update(env: Env, caller: Caller, endpoint_id: str, changes: EndpointCh
             columns["link_failures"] = max(before.link_failures, STREAK_MIN)
             store_deliveries.mark_backlog(tx, endpoint_id)
         after = endpoints.change(tx, endpoint_id, {**columns, "updated_at": now})
-        journal.add(
-            tx, type=_event(before, after), mode=after.mode, at=now, actor=caller.name, endpoint_id=endpoint_id,
-            data={"changed": [*given]},
-        )  # fmt: skip
+        journal.add(tx, _event(before, after), now, after, actor=caller.name, data={"changed": [*given]})
         if not given.keys().isdisjoint(("url", "catch_all", "events")):
             warnings += routing.endpoint_warnings(after, endpoints.in_use(tx, after.mode))
         return Changed(after, queued, warnings)
@@ -218,10 +214,7 @@ async def delete(env: Env, caller: Caller, endpoint_id: str) -> int:
         undelivered = store_deliveries.count_waiting(tx, endpoint_id)
         # Running attempts are due longest, so they are in this first piece; their end gives no second event.
         _give_up(tx, env, endpoint_id, now)
-        journal.add(
-            tx, type="endpoint.deleted", mode=endpoint.mode, at=now, actor=caller.name, endpoint_id=endpoint_id,
-            data={"undelivered": undelivered},
-        )  # fmt: skip
+        journal.add(tx, "endpoint.deleted", now, endpoint, actor=caller.name, data={"undelivered": undelivered})
         return undelivered
 
     undelivered = await env.store.write(job)
@@ -265,19 +258,10 @@ def _give_up(tx: Tx, env: Env, endpoint_id: str, now: int) -> int:
     owed = store_deliveries.fail_pending(tx, endpoint_id, now, DELIVERIES_BATCH)
     letters = [(env.new_id(), delivery.id) for delivery in owed]
     dead_letters.add_all(tx, letters, reason=DeadLetterReason.ENDPOINT_DELETED, now=now)
-    journal.add_all(tx, [_given_up(delivery, now) for delivery in owed])
+    for delivery in owed:
+        mode = Mode.TEST if delivery.test else Mode.LIVE
+        journal.add(tx, "delivery.failed", now, delivery, mode=mode, endpoint_id=endpoint_id, data={"code": None})
     return len(owed)
-
-
-def _given_up(delivery: Delivery, now: int) -> journal.JournalEntry:
-    return journal.JournalEntry(
-        type="delivery.failed",
-        mode=Mode.TEST if delivery.test else Mode.LIVE,
-        at=now,
-        transaction_id=delivery.transaction_id,
-        endpoint_id=delivery.endpoint_id,
-        data={"delivery_id": delivery.id, "event": delivery.event, "code": None},
-    )
 
 
 RESOLVE_S_MAX: Final = 5.0
@@ -394,7 +378,4 @@ def _note(tx: Tx, kind: str, caller: Caller, owner: str, now: int) -> None:
     endpoint = None
     if owner != endpoints.ACCOUNT:
         endpoint = needed(endpoints.get(tx, owner), ErrorCode.ENDPOINT_NOT_FOUND)
-    journal.add(
-        tx, type=kind, mode=Mode.LIVE if endpoint is None else endpoint.mode, at=now, actor=caller.name,
-        endpoint_id=None if endpoint is None else endpoint.id,
-    )  # fmt: skip
+    journal.add(tx, kind, now, endpoint, actor=caller.name)

@@ -162,11 +162,7 @@ async def sign_again(env: Env, caller: Caller, delivery_id: str) -> Signed:
     def job(tx: Tx) -> tuple[delivery_log.Logged, bytes, list[str]]:
         found = needed(delivery_log.one(tx, delivery_id), ErrorCode.DELIVERY_NOT_FOUND)
         delivery, endpoint = found
-        journal.add(
-            tx, type="delivery.signed", mode=endpoint.mode, at=now, actor=caller.name,
-            transaction_id=delivery.transaction_id, endpoint_id=endpoint.id,
-            data={"delivery_id": delivery.id, "event": delivery.event},
-        )  # fmt: skip
+        journal.add(tx, "delivery.signed", now, endpoint, delivery, actor=caller.name)
         body = deliveries.bodies(tx, [delivery.seq])[delivery.seq]
         return (found, body, store_endpoints.valid_secrets(tx, store_endpoints.secret_owner(endpoint), now))
 
@@ -197,11 +193,8 @@ async def dismiss(env: Env, caller: Caller, letter_id: str, notes: str, keep: Ke
             raise Refusal(ErrorCode.DEAD_LETTER_ALREADY_REPLAYED)
         if letter.dismissed_at is None:
             dead_letters.dismiss(tx, letter.id, actor=caller.name, notes=notes, now=now)
-            journal.add(
-                tx, type="dead_letter.dismissed", mode=endpoint.mode, at=now, actor=caller.name,
-                transaction_id=delivery.transaction_id, endpoint_id=endpoint.id,
-                data={"dead_letter_id": letter.id, "delivery_id": delivery.id},
-            )  # fmt: skip
+            data = {"dead_letter_id": letter.id}
+            journal.add(tx, "dead_letter.dismissed", now, endpoint, delivery, actor=caller.name, data=data)
             return needed(dead_letters.one(tx, letter_id), ErrorCode.DEAD_LETTER_NOT_FOUND)
         return found
 

@@ -123,19 +123,12 @@ async def replay(env: Env, caller: Caller, asked: ReplayRequest, keep: Keep[Repl
         for what, count in (*moved.items(), *last.items()):
             counts[what] += count
         enqueued = sum(counts[each] for each in SENT)
-        journal.add(
-            tx,
-            type="endpoint.replayed",
-            mode=endpoint.mode,
-            at=now,
-            actor=caller.name,
-            endpoint_id=endpoint.id,
-            data={
-                "from": json_values.timestamp(asked.since),
-                "to": json_values.timestamp(asked.until),
-                "enqueued": enqueued,
-            },
-        )
+        data = {
+            "from": json_values.timestamp(asked.since),
+            "to": json_values.timestamp(asked.until),
+            "enqueued": enqueued,
+        }
+        journal.add(tx, "endpoint.replayed", now, endpoint, actor=caller.name, data=data)
         return _replayed(asked, endpoint, plan, counts, elsewhere + last_elsewhere)
 
     return await env.store.write(lambda tx: idempotency.kept(tx, keep, now, lambda: effect(tx)))

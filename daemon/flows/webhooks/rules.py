@@ -160,10 +160,7 @@ def _warnings(tx: Tx, endpoint: Endpoint) -> list[str]:
 
 
 def _journal(tx: Tx, caller: Caller, endpoint: Endpoint, rule: Rule, kind: str, now: int) -> None:
-    journal.add(
-        tx, type=kind, mode=endpoint.mode, at=now, actor=caller.name, endpoint_id=endpoint.id,
-        data={"rule_id": rule.id, "version": rule.seq},
-    )  # fmt: skip
+    journal.add(tx, kind, now, endpoint, actor=caller.name, data={"rule_id": rule.id, "version": rule.seq})
 
 
 def explanation(reader: Reader, transaction_id: str, mode: Mode | None) -> RoutingAnswer | None:

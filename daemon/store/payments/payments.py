@@ -241,14 +241,8 @@ def record_reversal(
         more: Further facts of the reversal: amounts in minor units, the code of the transaction that the payment settled.
     """
     data = {"amount_minor": payment.amount_minor, **more, "currency": payment.currency}
-    journal.add(
-        tx, type="payment.reversed", mode=payment.mode, at=now, transaction_id=transaction_id, payment_id=payment.id,
-        message_id=message_id, data=data,
-    )  # fmt: skip
-    journal.add_notice(
-        tx, journal.Notice.PAYMENT_REVERSED, mode=payment.mode, now=now, payment_id=payment.id, message_id=message_id,
-        data=data,
-    )  # fmt: skip
+    journal.add(tx, "payment.reversed", now, payment, transaction_id=transaction_id, message_id=message_id, data=data)
+    journal.add_notice(tx, journal.Notice.PAYMENT_REVERSED, now, payment, message_id=message_id, data=data)
 
 
 def is_payer_approved(reader: Reader, mode: Mode, phone_number: str, name: str) -> bool:

@@ -60,10 +60,17 @@ def open_review(
     )
     known = details or {}
     doubts = {"doubts": known["doubts"]} if known.get("doubts") else {}
+    data = {"reason": reason, **doubts, **(told or {})}
     journal.add(
-        tx, type="review.opened", mode=mode, at=now, transaction_id=transaction_id or shown_with,
-        payment_id=payment_id, message_id=message_id, data={"reason": reason, **doubts, **(told or {})},
-    )  # fmt: skip
+        tx,
+        "review.opened",
+        now,
+        transaction_id=transaction_id or shown_with,
+        payment_id=payment_id,
+        message_id=message_id,
+        mode=mode,
+        data=data,
+    )
 
 
 def get(reader: Reader, review_id: str, mode: Mode | None) -> Review | None:
@@ -208,11 +215,8 @@ def drop_approval(tx: Tx, approval: WaitingApproval, why: Text | None, now: int)
     drop_waiting(tx, approval.review_id)
     review = get(tx, approval.review_id, None)
     if why is not None and review is not None:
-        journal.add_notice(
-            tx, journal.Notice.APPROVAL_REFUSED, mode=review.mode, now=now, message_id=review.message_id,
-            payment_id=review.payment_id, transaction_id=review.transaction_id,
-            data={"review_id": review.id, "by": approval.user_name, "why": why},
-        )  # fmt: skip
+        data = {"review_id": review.id, "by": approval.user_name, "why": why}
+        journal.add_notice(tx, journal.Notice.APPROVAL_REFUSED, now, review, data=data)
 
 
 def waiting(reader: Reader, review_id: str) -> WaitingApproval | None:

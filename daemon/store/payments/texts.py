@@ -224,7 +224,7 @@ def _record(
     tx: Tx, what: str, about: str | None, kind: TextKind, now: int, actor: str = "momo", **facts: object
 ) -> None:
     data = {"kind": kind, **facts}
-    journal.add(tx, type=what, mode=Mode.LIVE, at=now, actor=actor, transaction_id=about, data=data)
+    journal.add(tx, what, now, actor=actor, transaction_id=about, data=data)
 
 
 def of_transaction(reader: Reader, transaction_id: str) -> list[PayerText]:

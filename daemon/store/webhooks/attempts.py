@@ -141,7 +141,8 @@ def _write_successes(tx: Tx, successes: Sequence[EndedAttempt]) -> None:
         if one.leased.delivery.run > 1:
             # Only a delivery that failed in an earlier run has a dead letter.
             dead_letters.resolve(tx, one.leased.delivery.id, now)
-    journal.add_all(tx, [_line(one.leased, one.outcome, "delivery.delivered", one.now) for one in successes])
+    for one in successes:
+        _record_end(tx, one.leased, one.outcome, "delivery.delivered", one.now)
 
 
 def _decide(ended: EndedAttempt, *, failures: int, link_failures: int) -> Decision:
@@ -185,7 +186,7 @@ def record(tx: Tx, ended: EndedAttempt, new_id: Callable[[], str]) -> Decision:
             decision.status
         )
         if kind is not None:
-            journal.add_all(tx, [_line(leased, ended.outcome, kind, now)])
+            _record_end(tx, leased, ended.outcome, kind, now)
     return decision
 
 
@@ -261,21 +262,12 @@ def _record_blocked(tx: Tx, leased: Leased, outcome: AttemptOutcome, decision: D
     is_changed = endpoint.kind == "endpoint" and endpoint.updated_at > (endpoint.last_failure_at or 0)
     if is_blocked == was_blocked and not (is_blocked and is_changed):
         return
-    journal.add(
-        tx, type="endpoint.blocked" if is_blocked else "endpoint.unblocked", mode=leased.endpoint.mode, at=now,
-        endpoint_id=leased.endpoint.id, data={"why": outcome.error_message} if is_blocked else {},
-    )  # fmt: skip
+    kind, data = ("endpoint.blocked", {"why": outcome.error_message}) if is_blocked else ("endpoint.unblocked", {})
+    journal.add(tx, kind, now, leased.endpoint, data=data)
 
 
-def _line(leased: Leased, outcome: AttemptOutcome, kind: str, now: int) -> journal.JournalEntry:
-    return journal.JournalEntry(
-        type=kind,
-        mode=leased.endpoint.mode,
-        at=now,
-        transaction_id=leased.delivery.transaction_id,
-        endpoint_id=leased.endpoint.id,
-        data={"delivery_id": leased.delivery.id, "event": leased.delivery.event, "code": outcome.status_code},
-    )
+def _record_end(tx: Tx, leased: Leased, outcome: AttemptOutcome, kind: str, now: int) -> None:
+    journal.add(tx, kind, now, leased.endpoint, leased.delivery, data={"code": outcome.status_code})
 
 
 def _watch_streak(tx: Tx, endpoint: Endpoint, before: int, decision: Decision, now: int, *, active: bool) -> None:
@@ -293,10 +285,7 @@ def _watch_streak(tx: Tx, endpoint: Endpoint, before: int, decision: Decision, n
             # No owner can resume an implicit endpoint, so it is reported and never paused.
             kind = "endpoint.failing"
     if kind is not None:
-        journal.add(
-            tx, type=kind, mode=endpoint.mode, at=now, endpoint_id=endpoint.id,
-            data={"consecutive_failures": max(failures, before)},
-        )  # fmt: skip
+        journal.add(tx, kind, now, endpoint, data={"consecutive_failures": max(failures, before)})
 
 
 BATCH: Final = 16

@@ -67,10 +67,7 @@ def requeue(tx: Tx, delivery: Delivery, endpoint: Endpoint, actor: str, now: int
     """
     queued = deliveries.requeue(tx, delivery, now, bulk=bulk)
     mark_replayed(tx, delivery.id, now)
-    journal.add(
-        tx, type="delivery.requeued", mode=endpoint.mode, at=now, actor=actor, transaction_id=delivery.transaction_id,
-        endpoint_id=endpoint.id, data={"delivery_id": delivery.id, "event": delivery.event, "run": queued.run},
-    )  # fmt: skip
+    journal.add(tx, "delivery.requeued", now, endpoint, delivery, actor=actor, data={"run": queued.run})
     return queued
 
 

@@ -214,7 +214,7 @@ async def test_a_test_request_is_not_there_for_a_live_key(api: FakeApi) -> None:
 async def test_events_that_a_key_may_not_see_are_passed_over_by_the_hundred(api: FakeApi) -> None:
     def job(tx: Tx) -> None:
         for _ in range(250):
-            journal.add(tx, type="password.wrong", mode=Mode.LIVE, at=0)
+            journal.add(tx, "password.wrong", 0)
 
     await api.shop.env.store.write(job)
     await api.shop.request(2500)

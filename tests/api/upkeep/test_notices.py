@@ -5,7 +5,6 @@ from typing import Any
 from daemon.flows.upkeep import notices
 from daemon.store import journal
 from daemon.store.engine import Tx
-from daemon.wire import Mode
 from tests.fakes.api import FakeApi
 
 NOTICES = "/local/v1/notices"
@@ -15,7 +14,7 @@ async def happens(api: FakeApi, kind: str, **facts: Any) -> None:
     now = api.shop.clock.now_us()
 
     def job(tx: Tx) -> None:
-        journal.add(tx, type=kind, mode=Mode.LIVE, at=now, data=facts)
+        journal.add(tx, kind, now, data=facts)
 
     await api.shop.env.store.write(job)
     await notices.gather(api.shop.env, 0, ["email"])
