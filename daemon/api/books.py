@@ -15,6 +15,7 @@ from daemon.core.errors import FieldError, Refusal, invalid
 from daemon.core.ids import reference_of
 from daemon.core.json_values import Json, timestamp, timestamp_or_none
 from daemon.core.limits import BODY_BYTES_MAX
+from daemon.core.model import Delivery
 from daemon.core.names import network_of
 from daemon.core.payments.transaction_json import TransactionListItemAnswer
 from daemon.core.reading import Wrong
@@ -28,7 +29,7 @@ from daemon.store import shop
 from daemon.store.books import exports
 from daemon.store.books import shifts as stored_shifts
 from daemon.store.books.day_sheet import Period
-from daemon.store.books.exports import DeliveryRow, TablePage
+from daemon.store.books.exports import TablePage
 from daemon.store.engine import Reader
 from daemon.store.payments import payment_list
 from daemon.store.payments.payment_list import Listed, PaymentFilter
@@ -324,18 +325,18 @@ KINDS: Final[Mapping[str, Read]] = {
     "messages": lambda reader, wanted: [
         (row.seq, export_rows.message(row, line, show_body=wanted.show_body)) for row, line in exports.messages(reader, wanted.part)
     ],
-    "deliveries": lambda reader, wanted: [(row.seq, _sent(row)) for row in exports.deliveries(reader, wanted.part)],
+    "deliveries": lambda reader, wanted: [(row.seq, _sent(row, url)) for row, url in exports.deliveries(reader, wanted.part)],
     "audit": lambda reader, wanted: [(row.seq, export_rows.event(row)) for row in exports.journal(reader, wanted.part)],
 }
 # fmt: on
 
 
-def _sent(row: DeliveryRow) -> dict[str, Any]:
+def _sent(row: Delivery, url: str) -> dict[str, Any]:
     return {
         "id": row.id,
         "webhook_id": row.webhook_id,
         "endpoint_id": row.endpoint_id,
-        "url": row.url,
+        "url": url,
         "event": row.event,
         "reference": reference_of(row.transaction_id),
         "status": row.status,

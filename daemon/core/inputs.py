@@ -3,11 +3,11 @@
 from collections.abc import Callable
 from typing import Any, Final, Generic, TypeVar
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from daemon.core import json_values
 from daemon.core.errors import MomoError
-from daemon.wire import TrustLevel
+from daemon.wire import MessageState, TrustLevel
 
 Value = TypeVar("Value")
 
@@ -49,6 +49,19 @@ class ReconcileRequest(Struct, frozen=True):
     notes: str | None = None
     provider: str | None = None
     confirmed: bool = False
+
+
+class MessageOutcome(Struct):
+    """The result of processing a message, filled in step by step."""
+
+    state: MessageState
+    kind: str | None = None
+    provider: str | None = None
+    wording: str | None = None
+    fields: dict[str, Any] = field(default_factory=dict)
+    trusted: bool | None = None
+    reasons: list[str] = field(default_factory=list)
+    payment_id: str | None = None
 
 
 class Idempotency(Struct, frozen=True):

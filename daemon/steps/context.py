@@ -1,21 +1,22 @@
 """The state of one intake: its database transaction, time, SIM and line; a complete message; the result of processing it."""
 
 from datetime import datetime
-from typing import Any, Final, Self
+from typing import Final, Self
 
-from msgspec import Struct, field
+from msgspec import Struct
 from msgspec.structs import replace
 
 from daemon.core.inputs import Source
 from daemon.core.messages.trust import SHIPPED, is_history
 from daemon.core.model import Message, PaymentMethod, Sim
+from daemon.core.shape import taken
 from daemon.core.upkeep.clock_check import Times
 from daemon.env import Env
 from daemon.modem.codec.pdu_fields import Deliver
 from daemon.store.engine import Tx
 from daemon.store.lines import devices, payment_methods
 from daemon.store.messages.balances import Chain
-from daemon.wire import MessageState, Mode
+from daemon.wire import Mode
 from parsers.times import to_us
 
 
@@ -28,6 +29,7 @@ class Context(Struct, frozen=True):
         line: The merchant number on the SIM; None if it has none yet.
         homes: The home SMSCs of the SIM: those on the list for its network, and those that it was shown.
         expects_test_payment: A test payment was expected on the SIM when the intake began.
+        lacks_since: When the oldest message of the SIM came that lacked parts when the intake began; None if none did.
         imported: The messages come from a file, or from a source that the owner has not opted in to. They are history
             regardless of their time (`steps.imported_message`).
         recovered: The messages come from the message journal, because the database had lost them.
@@ -40,7 +42,8 @@ class Context(Struct, frozen=True):
     sim: Sim
     line: PaymentMethod | None
     homes: list[str]
-    expects_test_payment: bool = False
+    expects_test_payment: bool
+    lacks_since: int | None
     imported: bool = False
     recovered: bool = False
 
@@ -57,9 +60,8 @@ class Context(Struct, frozen=True):
             "the loop stores a SIM before it hands over its messages; the schema has those of the sandbox"
         )
         homes = [*SHIPPED.get(found.sim.network or "", ()), *found.homes]
-        return cls(
-            env, tx, source, times, found.sim, found.line, homes, found.expects_test_payment, imported=source.history
-        )
+        expects, lacks_since = found.expects_test_payment, found.lacks_since
+        return cls(env, tx, source, times, found.sim, found.line, homes, expects, lacks_since, imported=source.history)
 
     @classmethod
     def for_message(cls, env: Env, tx: Tx, row: Message, times: Times) -> Self:
@@ -188,19 +190,7 @@ class StoredMessage(Struct, frozen=True, kw_only=True):
     @classmethod
     def before(cls, row: Message) -> Self:
         """Return a message that came in earlier and was processed then."""
-        return cls(
-            id=row.id,
-            sim_key=row.sim_key,
-            device_id=row.device_id,
-            slot_index=row.slot_index,
-            payment_method_id=row.payment_method_id,
-            provider=row.provider,
-            sender=row.sender,
-            smsc=row.smsc,
-            sent_at=row.sent_at,
-            stored_at=row.received_at,
-            body=row.body or "",
-        )
+        return taken(cls, row, stored_at=row.received_at, body=row.body or "")
 
     @property
     def chain(self) -> Chain:
@@ -212,19 +202,6 @@ class StoredMessage(Struct, frozen=True, kw_only=True):
     def at(self) -> int:
         """Time sent, or time stored if that is unknown; microseconds."""
         return self.stored_at if self.sent_at is None else self.sent_at
-
-
-class MessageOutcome(Struct):
-    """The result of processing a message, filled in step by step."""
-
-    state: MessageState
-    kind: str | None = None
-    provider: str | None = None
-    wording: str | None = None
-    fields: dict[str, Any] = field(default_factory=dict)
-    trusted: bool | None = None
-    reasons: list[str] = field(default_factory=list)
-    payment_id: str | None = None
 
 
 def microseconds(at: datetime | None) -> int | None:

@@ -7,9 +7,10 @@ the data learned from phones: the balance chain, the service centres, the line's
 
 from typing import Final
 
+from daemon.core.inputs import MessageOutcome
 from daemon.core.messages.trust import text_doubt
 from daemon.core.model import Payment
-from daemon.steps.context import Context, MessageOutcome, StoredMessage
+from daemon.steps.context import Context, StoredMessage
 from daemon.steps.judge import own_id, wording_doubts
 from daemon.steps.pay import open_message_review, pay, reverse
 from daemon.store.messages import balances

@@ -19,6 +19,7 @@ from typing import Any, Final
 from msgspec import Struct
 from msgspec.structs import replace
 
+from daemon.core.inputs import MessageOutcome
 from daemon.core.limits import DAY_US, MINUTE_US
 from daemon.core.messages import line_trust
 from daemon.core.messages.balance_chain import ChainEntry, Counts, Standing, Why, effect_of, is_in_chain
@@ -27,7 +28,7 @@ from daemon.core.messages.line_trust import BalanceCheck, Circumstances, Limits,
 from daemon.core.messages.trust import Doubt, SmscSource, TrustFacts, doubts_about, fee_doubt, is_home
 from daemon.core.model import Message, Payment, Review
 from daemon.steps import confirmed_wordings, settle
-from daemon.steps.context import Context, MessageOutcome, StoredMessage, microseconds
+from daemon.steps.context import Context, StoredMessage, microseconds
 from daemon.steps.pay import (
     is_imported,
     is_proved,
@@ -389,7 +390,9 @@ class Line:
     def is_flooded(self) -> bool:
         """Whether the line is in a flood."""
         if self._flood is None:
-            self._flood = is_flooded(self.context.tx, self.chain, self.state, self.context.now)
+            now, since = self.context.now, self.context.lacks_since
+            lacking = since is not None and since <= now - MINUTE_US
+            self._flood = is_flooded(self.context.tx, self.chain, self.state, now, lacking=lacking)
         return self._flood
 
     def _pay(self, entry: ChainEntry, before: LineState, *, joins: bool, free: bool = False) -> None:
@@ -745,11 +748,12 @@ def due_of(reader: Reader, chain: Chain, state: LineState, now: int) -> Due:
     return Due(passed, winner, firm, over)
 
 
-def is_flooded(reader: Reader, chain: Chain, state: LineState, now: int) -> bool:
-    """Return whether a line is in a flood."""
+def is_flooded(reader: Reader, chain: Chain, state: LineState, now: int, *, lacking: bool = True) -> bool:
+    """Return whether a line is in a flood; `lacking`: a message of its SIM may lack parts for a minute."""
     since, senders = max(now - DAY_US, state.proved_at), PROVIDERS[chain.provider].senders
     # A part without its others opens a row: it may be the half of a forgery that waits.
-    strays = messages.strays(reader, chain.sim_key, senders, since, now - MINUTE_US, line_trust.OPENING_MAX + 1)
+    until, most = now - MINUTE_US, line_trust.OPENING_MAX + 1
+    strays = messages.strays(reader, chain.sim_key, senders, since, until, most) if lacking else []
     recent = balances.recent_candidates(reader, chain) if state.candidate_at > since else []
     return line_trust.is_flood([*recent, *((at, True) for at in strays)], state, now)
 

@@ -8,13 +8,14 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from daemon.core.ids import payment_id
+from daemon.core.inputs import MessageOutcome
 from daemon.core.limits import DAY_US, HOUR_US, MINUTE_US
 from daemon.core.messages.balance_chain import Standing
 from daemon.core.model import Payment, Reversal, Transaction
 from daemon.core.payments import matching
 from daemon.core.payments.reviews import is_history
 from daemon.steps import hand_up, settle
-from daemon.steps.context import Context, MessageOutcome, StoredMessage, microseconds
+from daemon.steps.context import Context, StoredMessage, microseconds
 from daemon.steps.suggest import suggest
 from daemon.store.engine import Reader, Tx
 from daemon.store.journal import Notice, add_notice

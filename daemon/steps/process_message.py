@@ -4,13 +4,14 @@ from collections.abc import Iterable
 
 from msgspec.structs import replace
 
+from daemon.core.inputs import MessageOutcome
 from daemon.core.limits import MESSAGE_CHARACTERS_MAX
 from daemon.core.messages import trust
 from daemon.core.model import Message
 from daemon.modem.codec import pdu as codec
 from daemon.modem.codec.pdu_fields import Deliver, SenderType
 from daemon.steps import confirmed_wordings, imported_message
-from daemon.steps.context import INTERNAL_ERROR, Context, JoinedMessage, MessageOutcome, StoredMessage
+from daemon.steps.context import INTERNAL_ERROR, Context, JoinedMessage, StoredMessage
 from daemon.steps.judge import choose_reading, judge_message
 from daemon.steps.pay import review_sender
 from daemon.steps.store_parts import Unread
@@ -135,21 +136,8 @@ def _read(context: Context, whole: JoinedMessage, *, trusted: bool) -> readings.
 
 
 def _write(context: Context, message_id: str, body: str | None, outcome: MessageOutcome) -> MessageState:
-    messages.record_result(
-        context.tx,
-        message_id,
-        body=body,
-        state=outcome.state,
-        kind=outcome.kind,
-        provider=outcome.provider,
-        wording=outcome.wording,
-        fields=outcome.fields,
-        trusted=outcome.trusted,
-        reasons=outcome.reasons,
-        payment_id=outcome.payment_id,
-        payment_method_id=context.line_id,
-        received_at=context.now,
-    )
+    line_id, now = context.line_id, context.now
+    messages.record_result(context.tx, message_id, outcome, body=body, payment_method_id=line_id, received_at=now)
     data = {"state": outcome.state, "kind": outcome.kind}
     journal.add(
         context.tx,

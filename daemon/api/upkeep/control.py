@@ -286,7 +286,7 @@ def _payer_json(reader: Reader, found: PayerRows, now: int) -> Json:
         ],
         "webhooks": [
             {
-                "url": row.url,
+                "url": url,
                 "event": row.event,
                 "reference": reference_of(row.transaction_id),
                 "status": row.status,
@@ -294,7 +294,7 @@ def _payer_json(reader: Reader, found: PayerRows, now: int) -> Json:
                 "delivered_at": timestamp_or_none(row.delivered_at),
             }
             for part in parts(found.transactions)
-            for row in exports.deliveries(reader, part)
+            for row, url in exports.deliveries(reader, part)
         ],
         "sms": [
             {

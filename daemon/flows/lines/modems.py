@@ -30,7 +30,6 @@ from daemon.store.messages import balances
 from daemon.store.payments import texts
 from daemon.store.payments.texts import PayerText
 from daemon.wire import ErrorCode
-from parsers.read import network_of_imsi
 
 NAME_CHARACTERS_MAX: Final = 40
 _NOT_IN_NAMES: Final = ":/"
@@ -53,12 +52,8 @@ async def identify(env: Env, phone: PhoneIdentity) -> Source:
         device_id = _device_id(tx, phone, known or phone.iccid)
         place = f"slot:{device_id}:{slot_index}"
         sim_key = known or phone.iccid or (f"imsi:{phone.imsi}" if phone.imsi else place)
-        _record(tx, phone, device_id, now)
-        sim, before = devices.record_sim(
-            tx, sim_key=sim_key, iccid=phone.iccid, imsi=phone.imsi,
-            network=network_of_imsi(phone.imsi or "") or phone.network, device_id=device_id, slot_index=slot_index,
-            now=now,
-        )  # fmt: skip
+        devices.record_device(tx, phone, device_id, now)
+        sim, before = devices.record_sim(tx, phone, sim_key, device_id, now)
         if phone.smsc is not None:
             balances.learn_smsc(tx, sim_key, phone.smsc, SmscSource.SIM, None, now)
         if phone.imei is not None:
@@ -71,14 +66,6 @@ async def identify(env: Env, phone: PhoneIdentity) -> Source:
     source = await env.store.write(job)
     env.clock_check.note_opened(source.sim_key, env.clock.boottime())
     return source
-
-
-def _record(tx: Tx, phone: PhoneIdentity, device_id: str, now: int) -> None:
-    devices.record_device(
-        tx, device_id=device_id, imei=phone.imei,
-        name=devices.generated_name(phone.manufacturer, phone.model, device_id), manufacturer=phone.manufacturer,
-        model=phone.model, port=phone.port, now=now,
-    )  # fmt: skip
 
 
 def _device_id(tx: Tx, phone: PhoneIdentity, sim_key: str | None) -> str:
@@ -226,7 +213,7 @@ async def record_locked(env: Env, phone: PhoneIdentity, wants: str) -> LockedSim
             last = None if sim is None else devices.get(tx, sim.device_id)
             if last is not None and (not last.present or last.port == phone.port):
                 device_id = last.device_id
-        _record(tx, phone, device_id, now)
+        devices.record_device(tx, phone, device_id, now)
         before = sim_pins.locked(tx, device_id, SLOT)
         locked = PinnedSim(device_id, SLOT, owner, wants)
         if before != locked:

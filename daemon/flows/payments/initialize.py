@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from msgspec import Struct
+from msgspec.structs import asdict
 
 from daemon.core import ids
 from daemon.core.access.callers import Caller, CallerKind, Operation, require
@@ -130,6 +131,7 @@ def _add(tx: Tx, env: Env, caller: Caller, request: InitializeRequest, mode: Mod
     transaction_id = ids.time_ordered(env.new_id(), now)
     expires_at = now + request.expires_in_hours * HOUR_US
     row: dict[str, Any] = {
+        **asdict(request),
         "id": transaction_id,
         "mode": mode.value,  # plain values are bound in a third of the time
         "origin": "request",
@@ -137,17 +139,6 @@ def _add(tx: Tx, env: Env, caller: Caller, request: InitializeRequest, mode: Mod
         "svc_code": _draw_code(env),
         "public_slug": ids.public_slug(entropy.bytes(16)),
         "expected_minor": request.amount_minor,
-        "currency": request.currency,
-        "phone_number": request.phone_number,
-        "customer_name": request.customer_name,
-        "description": request.description,
-        "webhook_url": request.webhook_url,
-        "redirect_url": request.redirect_url,
-        "client_reference": request.client_reference,
-        "meta": request.meta,
-        "expected_telco_transaction_id": request.expected_telco_transaction_id,
-        "expected_payer_phone": request.expected_payer_phone,
-        "expected_payer_name": request.expected_payer_name,
         "send_sms_to_payer": int(request.send_sms_to_payer),
         "created_with": created_with(caller),
         "created_at": now,

@@ -19,6 +19,7 @@ from daemon.core.errors import NotJournaled, Unavailable
 from daemon.core.inputs import PhoneIdentity, ReadPart, Source
 from daemon.core.lines.modem_health import SET_ASIDE, ModemHealth
 from daemon.core.lines.ussd import UssdEnd, UssdMenu
+from daemon.core.shape import taken
 from daemon.core.text import Text
 from daemon.core.upkeep.faults import REPORT
 from daemon.env import Env
@@ -304,12 +305,8 @@ class PortLoop:
                     await modems.disconnect(self._env, device_id)
 
     def _session_settings(self, *, restart: bool) -> session_events.SessionSettings:
-        settings = self._env.config.modems
-        return session_events.SessionSettings(
-            poll_s=settings.poll_s, sweep_s=settings.sweep_s, heartbeat_s=settings.heartbeat_s,
-            command_timeout_s=settings.command_timeout_s, delete=settings.delete, role=role_of(self._path),
-            restart=restart,
-        )  # fmt: skip
+        role = role_of(self._path)
+        return taken(session_events.SessionSettings, self._env.config.modems, role=role, restart=restart)
 
     async def _report_hung(self, why: object) -> None:
         """Record in the journal that the phone hangs, once until it answers again."""
@@ -560,10 +557,7 @@ class PortLoop:
             self._source = self._simulated.source
             self.state.device_id = self._source.device_id
             return
-        phone = PhoneIdentity(
-            port=self._path, imei=identity.imei, iccid=identity.iccid, imsi=identity.imsi, smsc=identity.smsc,
-            manufacturer=identity.manufacturer, model=identity.model, slot_index=identity.slot,
-        )  # fmt: skip
+        phone = taken(PhoneIdentity, identity, port=self._path, slot_index=identity.slot)
         self._source = await store_identity(self._env, self._log, phone)
         self.state.device_id = self._present = self._source.device_id
         self._texting.wake()

@@ -5,11 +5,11 @@ from typing import Any
 
 from msgspec import Struct
 
-from daemon.core.model import Event, Message, Payment, Transaction
+from daemon.core.model import Delivery, Event, Message, Payment, Transaction
 from daemon.store.engine import UNCOUNTED, Reader
 from daemon.store.journal import with_texts
 from daemon.store.payments.transaction_list import Found
-from daemon.store.rows import Conditions, json_ids, load
+from daemon.store.rows import Conditions, json_ids
 from daemon.wire import Mode
 
 
@@ -26,25 +26,6 @@ class TablePage(Struct, frozen=True):
     limit: int
     ids: Sequence[str] | None = None
     mode: Mode | None = None
-
-
-class DeliveryRow(Struct, frozen=True):
-    """A delivery, without its body."""
-
-    seq: int
-    id: str
-    webhook_id: str
-    endpoint_id: str
-    url: str
-    event: str
-    transaction_id: str
-    test: bool
-    status: str
-    attempt_count: int
-    response_status_code: int | None
-    error_code: str | None
-    created_at: int
-    delivered_at: int | None
 
 
 def transactions(reader: Reader, part: TablePage) -> list[Found]:
@@ -79,20 +60,18 @@ def messages(reader: Reader, part: TablePage) -> list[tuple[Message, str | None]
     )
 
 
-def deliveries(reader: Reader, part: TablePage) -> list[DeliveryRow]:
-    """Return deliveries in order of creation."""
-    rows = _rows(
+def deliveries(reader: Reader, part: TablePage) -> list[tuple[Delivery, str]]:
+    """Return deliveries in order of creation, each with its address."""
+    return _rows(
         reader,
         part,
-        "SELECT d.seq, d.id, d.webhook_id, e.id, e.url, d.event, t.id, d.test, d.status, d.attempt_count, "
-        "d.response_status_code, d.error_code, d.created_at, d.delivered_at FROM deliveries d "
-        "JOIN endpoints e ON e.seq = d.endpoint_seq JOIN transactions t ON t.seq = d.transaction_seq",
+        "SELECT d.*, e.url FROM deliveries d JOIN endpoints e ON e.seq = d.endpoint_seq "
+        "JOIN transactions t ON t.seq = d.transaction_seq",
         "created_at",
         ids="t.id IN (SELECT value ->> 0 FROM json_each(:ids))",
         owner="e",
-        d=DeliveryRow,
+        d=Delivery,
     )
-    return [load(DeliveryRow, row) for row in rows]
 
 
 def journal(reader: Reader, part: TablePage) -> list[Event]:

@@ -6,12 +6,13 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import asdict, replace
 
-from daemon.core.inputs import WITHOUT_SIM, Source
+from daemon.core.inputs import WITHOUT_SIM, PhoneIdentity, Source
 from daemon.core.lines.signal_history import StoredHour
 from daemon.core.model import Device, PaymentMethod, Sim
 from daemon.core.names import network_of
 from daemon.store.engine import Reader, Tx
 from daemon.wire import Mode
+from parsers.read import network_of_imsi
 
 
 def known(reader: Reader, mode: Mode = Mode.LIVE) -> list[Device]:
@@ -96,18 +97,23 @@ NO_DEVICE: Final = "00000000-0000-0000-0000-000000000000"
 
 
 class ReceivingSlot(Struct, frozen=True):
-    """A SIM that receives a message, the number on it, its own home SMSCs, and whether a test payment is expected on it."""
+    """A SIM that receives a message, the number on it, its own home SMSCs, and whether a test payment is expected on it.
+
+    `lacks_since` is when its oldest message began that lacks parts; None if none does.
+    """
 
     sim: Sim
     line: PaymentMethod | None
     homes: list[str]
     expects_test_payment: bool
+    lacks_since: int | None
 
 
 def receiver(reader: Reader, key: str) -> ReceivingSlot | None:
     """Return all that an intake reads about a SIM, in one statement."""
     rows = reader.joined(
-        "SELECT s.*, pm.*, h.smsc, t.sim_key FROM sims s "
+        "SELECT s.*, pm.*, h.smsc, t.sim_key, "
+        "(SELECT MIN(m.created_at) FROM messages m WHERE m.state = 'incomplete' AND m.sim_key = s.sim_key) FROM sims s "
         "LEFT JOIN payment_methods pm ON pm.sim_seq = s.seq AND pm.deleted_at IS NULL "
         "LEFT JOIN sim_smscs h ON h.sim_key = s.sim_key AND h.source <> 'noticed' "
         "LEFT JOIN test_payments t ON t.sim_key = s.sim_key WHERE s.sim_key = :key ORDER BY h.since, h.smsc",
@@ -117,8 +123,9 @@ def receiver(reader: Reader, key: str) -> ReceivingSlot | None:
     )
     if not rows:
         return _without_sim(reader, key)
-    sim, line, _smsc, test_payment = rows[0]
-    return ReceivingSlot(sim, line, [smsc for _, _, smsc, _ in rows if smsc is not None], test_payment is not None)
+    sim, line, _smsc, test_payment, lacks_since = rows[0]
+    homes = [row[2] for row in rows if row[2] is not None]
+    return ReceivingSlot(sim, line, homes, test_payment is not None, lacks_since)
 
 
 def _without_sim(reader: Reader, key: str) -> ReceivingSlot | None:
@@ -132,7 +139,7 @@ def _without_sim(reader: Reader, key: str) -> ReceivingSlot | None:
         return None
     at = found.created_at
     sim = Sim(0, key, None, None, network_of(found.provider), NO_DEVICE, 0, False, at, at, None, None)
-    return ReceivingSlot(sim, found, [], False)
+    return ReceivingSlot(sim, found, [], False, None)
 
 
 def known_sim_key(reader: Reader, iccid: str | None, imsi: str | None) -> str | None:
@@ -155,17 +162,7 @@ def known_sim_key(reader: Reader, iccid: str | None, imsi: str | None) -> str | 
     return key
 
 
-def record_device(
-    tx: Tx,
-    *,
-    device_id: str,
-    imei: str | None,
-    name: str,
-    manufacturer: str | None,
-    model: str | None,
-    port: str,
-    now: int,
-) -> None:
+def record_device(tx: Tx, phone: PhoneIdentity, device_id: str, now: int) -> None:
     """Record that a phone answered; a name given by the operator is kept."""
     tx.run(
         "INSERT INTO devices (device_id, imei, name, manufacturer, model, port, present, first_seen_at, last_seen_at) "
@@ -173,12 +170,9 @@ def record_device(
         "ON CONFLICT (device_id) DO UPDATE SET manufacturer = excluded.manufacturer, model = excluded.model, "
         "port = excluded.port, present = 1, last_seen_at = excluded.last_seen_at, forgotten_at = NULL",
         {
+            **asdict(phone),
             "device_id": device_id,
-            "imei": imei,
-            "name": name,
-            "manufacturer": manufacturer,
-            "model": model,
-            "port": port,
+            "name": generated_name(phone.manufacturer, phone.model, device_id),
             "now": now,
         },
     )
@@ -221,52 +215,33 @@ def rename(tx: Tx, device_id: str, name: str) -> None:
     tx.run("UPDATE devices SET name = :name WHERE device_id = :id", {"id": device_id, "name": name})
 
 
-def record_sim(
-    tx: Tx,
-    *,
-    sim_key: str,
-    iccid: str | None,
-    imsi: str | None,
-    network: str | None,
-    device_id: str,
-    slot_index: int,
-    now: int,
-) -> tuple[Sim, Sim | None]:
-    """Record that a SIM is in a slot; its number moves with it. Return (now, before)."""
+def record_sim(tx: Tx, phone: PhoneIdentity, sim_key: str, device_id: str, now: int) -> tuple[Sim, Sim | None]:
+    """Record that a SIM is in the slot of a phone; its number moves with it. Return (now, before)."""
     before = sim_by_key(tx, sim_key)
-    tx.run(
-        "UPDATE sim_absences SET until = :now WHERE sim_key = :sim_key AND until IS NULL",
-        {"sim_key": sim_key, "now": now},
-    )
+    network = network_of_imsi(phone.imsi or "") or phone.network
+    place = {**asdict(phone), "sim_key": sim_key, "network": network, "device_id": device_id, "now": now}
+    tx.run("UPDATE sim_absences SET until = :now WHERE sim_key = :sim_key AND until IS NULL", place)
     # Any other SIM that was recorded in this slot has left it.
     tx.run(
         "INSERT INTO sim_absences (sim_key, since) SELECT sim_key, :now FROM sims WHERE device_id = :device_id "
-        "AND slot_index = :slot AND present = 1 AND sim_key <> :sim_key ON CONFLICT (sim_key) WHERE until IS NULL DO NOTHING",
-        {"device_id": device_id, "slot": slot_index, "sim_key": sim_key, "now": now},
+        "AND slot_index = :slot_index AND present = 1 AND sim_key <> :sim_key ON CONFLICT (sim_key) WHERE until IS NULL DO NOTHING",
+        place,
     )
     tx.run(
-        "UPDATE sims SET present = 0 WHERE device_id = :device_id AND slot_index = :slot AND sim_key <> :sim_key",
-        {"device_id": device_id, "slot": slot_index, "sim_key": sim_key},
+        "UPDATE sims SET present = 0 WHERE device_id = :device_id AND slot_index = :slot_index AND sim_key <> :sim_key",
+        place,
     )
     now_there = tx.only(
         Sim,
         "INSERT INTO sims (sim_key, iccid, imsi, network, device_id, slot_index, present, first_seen_at, last_seen_at) "
-        "VALUES (:sim_key, :iccid, :imsi, :network, :device_id, :slot, 1, :now, :now) "
+        "VALUES (:sim_key, :iccid, :imsi, :network, :device_id, :slot_index, 1, :now, :now) "
         "ON CONFLICT (sim_key) DO UPDATE SET iccid = COALESCE(sims.iccid, excluded.iccid), "
         "imsi = COALESCE(excluded.imsi, sims.imsi), "
         # If a SIM does not report its IMSI this time, keep the network found from the earlier one.
         "network = CASE WHEN excluded.imsi IS NULL THEN sims.network ELSE excluded.network END, "
         "device_id = excluded.device_id, slot_index = excluded.slot_index, present = 1, "
         "last_seen_at = excluded.last_seen_at RETURNING *",
-        {
-            "sim_key": sim_key,
-            "iccid": iccid,
-            "imsi": imsi,
-            "network": network,
-            "device_id": device_id,
-            "slot": slot_index,
-            "now": now,
-        },
+        place,
     )
     return now_there, before
 

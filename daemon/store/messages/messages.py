@@ -11,6 +11,7 @@ from typing import Any, Final, NamedTuple
 from msgspec import Struct
 from msgspec.structs import asdict
 
+from daemon.core.inputs import MessageOutcome
 from daemon.core.messages.message_json import stored_fields
 from daemon.core.messages.trust import VARYING_DIGITS
 from daemon.core.model import Message
@@ -423,16 +424,9 @@ def count_part(tx: Tx, message_id: str) -> None:
 def record_result(
     tx: Tx,
     message_id: str,
+    outcome: MessageOutcome,
     *,
     body: str | None,
-    state: MessageState,
-    kind: str | None,
-    provider: str | None,
-    wording: str | None,
-    fields: dict[str, Any],
-    trusted: bool | None,
-    reasons: list[str],
-    payment_id: str | None,
     payment_method_id: str | None,
     received_at: int,
 ) -> None:
@@ -444,16 +438,11 @@ def record_result(
         "THEN COALESCE((SELECT seq FROM payment_methods WHERE id = :payment_method_id), 0) END, received_at = :received_at "
         "WHERE id = :id",
         {
+            **asdict(outcome),
             "id": message_id,
             "body": body,
-            "state": state,
-            "kind": kind,
-            "provider": provider,
-            "wording": wording,
-            "fields": stored_fields(fields),
-            "trusted": trusted,
-            "reasons": json.dumps(reasons),
-            "payment_id": payment_id,
+            "fields": stored_fields(outcome.fields),
+            "reasons": json.dumps(outcome.reasons),
             "payment_method_id": payment_method_id,
             "received_at": received_at,
         },

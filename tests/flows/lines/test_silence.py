@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from daemon.core.inputs import PhoneIdentity
 from daemon.core.limits import DAY_US, HOUR_US
 from daemon.core.lines import silence
 from daemon.core.lines.silence import HOURS, WEEKS, Rhythm
@@ -104,11 +105,8 @@ async def test_a_phone_that_is_away_is_not_silent(shop: FakeShop) -> None:
     assert await watch(shop.env) == ()
     key = shop.source.sim_key
     now = shop.clock.now_us()
-    await shop.env.store.write(
-        lambda tx: devices.record_sim(
-            tx, sim_key=key, iccid=key, imsi=None, network="mtn", slot_index=0, now=now, device_id=shop.source.device_id
-        )
-    )
+    phone = PhoneIdentity("/dev/ttyUSB0", None, key, None, None, None, network="mtn")
+    await shop.env.store.write(lambda tx: devices.record_sim(tx, phone, key, shop.source.device_id, now))
     await shop.env.store.write(lambda tx: tx.run("UPDATE devices SET present = 1, port = '/dev/ttyUSB0'"))
     shop.clock.advance(15 * 60)
     assert await watch(shop.env) == ()

@@ -5,10 +5,11 @@ from pathlib import Path
 
 import pytest
 
+from daemon.core.inputs import MessageOutcome
 from daemon.flows.messages import ingest, settle_lines
 from daemon.runtime.config import Config
 from daemon.steps import judge
-from daemon.steps.context import Context, MessageOutcome, StoredMessage
+from daemon.steps.context import Context, StoredMessage
 from daemon.steps.intake import Ingested
 from daemon.store.books.day_sheet import Period
 from daemon.store.books.day_sheet import wallet as wallet_of

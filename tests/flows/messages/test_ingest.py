@@ -339,12 +339,12 @@ async def test_receipt_with_an_old_date_long_after_its_line_was_set_up_is_told(
     assert all(ID in one for one in said)
 
 
-STATEMENTS = 34
+STATEMENTS = 33
 """For a receipt of two parts with one endpoint and an SMS to the payer, from the first part to the commit with the webhooks."""
 
 
 @pytest.mark.file  # counts the statements of SQLite; PostgreSQL runs the same
-async def test_a_paid_receipt_of_two_parts_takes_34_statements(tmp_path: Path) -> None:
+async def test_a_paid_receipt_of_two_parts_takes_33_statements(tmp_path: Path) -> None:
     shop = await FakeShop.make(tmp_path)
     await shop.begin_chain()
     await add_endpoint(shop)
