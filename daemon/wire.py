@@ -455,15 +455,9 @@ class Places:
 
 
 def places(environ: Mapping[str, str], uid: int, temporary: str) -> Places:
-    """Return the paths of a shop for this environment.
+    """Return the paths of a shop for this environment (`MOMO_HOME`, `MOMO_PROFILE`, `XDG_*`, `HOME`).
 
-    Args:
-        environ: The process environment (`MOMO_HOME`, `MOMO_PROFILE`, `XDG_*`, `HOME`).
-        uid: The numeric user id, for paths per user.
-        temporary: The temporary directory, for sockets with a too long path.
-
-    Returns:
-        The paths. Nothing is created or read.
+    Nothing is created or read. `temporary` is the temporary directory, for sockets with a too long path.
     """
     home = environ.get(HOME_VARIABLE, "")
     if home:
@@ -507,16 +501,12 @@ def receiver_of(url: str) -> str:
 
 
 def python_argv(wire_file: str, module: str, *arguments: str) -> list[str]:
-    """Return the command line that runs a module of this program with this process's Python.
+    """Return the command line that runs a module of this program, such as `daemon`, with this process's Python.
 
     Packages that pip installed (a venv, pipx, uv tool, the .deb) are found by that Python itself. Others (a checkout, a
     zipapp, a folder on PYTHONPATH) are named by their path, so the command also works in another folder and without
-    this process's environment. The current folder is not searched: it could hold a module of the same name.
-
-    Args:
-        wire_file: The absolute path of this module; it may be inside a zip file.
-        module: Such as `daemon`.
-        arguments: The words after it.
+    this process's environment. The current folder is not searched: it could hold a module of the same name. `wire_file`
+    is the absolute path of this module; it may be inside a zip file.
     """
     code = wire_file.rsplit("/", 2)[0]
     if code.startswith(f"{sys.prefix}/") and code.endswith("-packages"):

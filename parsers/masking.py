@@ -36,14 +36,10 @@ _ROOTS: Final = ("site-packages", "daemon", "momo_cli", "parsers", "privacy")
 
 
 def mask_value(key: str, value: Any) -> Any:
-    """Mask a value for the log.
+    """Mask a value for the log: `+23324****567` for phone numbers, `K***` for names, `***` for texts and secrets.
 
-    Args:
-        key: Name of the value; it decides whether the value is a text or a person's name.
-        value: Any value. Numbers, booleans and None stay; lists and dicts are masked inside; the rest becomes text.
-
-    Returns:
-        `+23324****567` for phone numbers, `K***` for names, `***` for texts and secrets.
+    `key` decides whether it is a text or a person's name. Numbers, booleans and None stay; lists and dicts are masked
+    inside; the rest becomes text.
     """
     if key in _NEVER:
         return "***"

@@ -59,15 +59,11 @@ class Money:
 
 
 def read_money(text: str, *, currency: str | None = None) -> Money | None:
-    """Read an amount as receipts print it: `GHS 50`, `20GHS`, `GH₵1,234.50`, `200.00000000`.
+    """Read an amount as receipts print it: `GHS 50`, `20GHS`, `GH₵1,234.50`, `200.00000000`; spaces may be around it.
 
-    Args:
-        text: The amount alone, with at most spaces around it.
-        currency: ISO code for an amount without a currency; an amount of another currency is refused.
-
-    Returns:
-        The money, or None for anything else: a sign, an exponent, wrongly grouped thousands, more significant
-        decimals than the currency has, digits that are not ASCII, no currency or two different ones.
+    `currency` is that of an amount without one; an amount of another currency is refused. None for anything else: a
+    sign, an exponent, wrongly grouped thousands, more significant decimals than the currency has, digits that are not
+    ASCII, no currency or two different ones.
     """
     match = _MONEY.fullmatch(text.strip())
     if match is None:

@@ -34,13 +34,9 @@ _WRITTEN: Final = re.compile(r"[0-9+\s().\-/]+", re.ASCII)
 
 
 def read_phone(text: str) -> str | None:
-    """Read a phone number: local (`024 412 4567`), E.164, or E.164 without the plus, as receipts print it.
+    """Return the E.164 form of a number, None if it is not a valid one.
 
-    Args:
-        text: The number as a person typed or a receipt printed it.
-
-    Returns:
-        E.164 (`+233244124567`), or None if it is not a valid number.
+    It may be local (`024 412 4567`), E.164, or E.164 without the plus, as receipts print it.
     """
     match = _GHANA_MOBILE.fullmatch(text)
     return f"+233{match[1]}" if match is not None else _read_by_library(text)
@@ -52,13 +48,9 @@ def network_of_number(number: str) -> str | None:
 
 
 def e164_prefix(text: str) -> str | None:
-    """Return the E.164 form of the first digits of a number: `+23324412` for `024 412`.
+    """Return the E.164 form of the first digits of a number: `+23324412` for `024 412`; None for any other text.
 
-    Args:
-        text: At least three digits, local or with a plus and the country code.
-
-    Returns:
-        The prefix, or None for any other text.
+    It has at least three digits, local or with a plus and the country code.
     """
     digits = _BETWEEN.sub("", text)
     local = _BEGINNING.fullmatch(digits)

@@ -69,12 +69,9 @@ def encoding_of(begin: bytes) -> str:
 
 
 def messages_of(chunks: Iterable[str], form: str | None, zone: tzinfo) -> Iterator[BackupMessage]:
-    """Yield the received messages; sent messages and pictures are skipped.
+    """Yield the received messages; sent messages and pictures are skipped. The text comes in pieces of any size.
 
-    Args:
-        chunks: The text of the file, in pieces of any size.
-        form: One of `FORMS`; None detects it from the beginning of the file.
-        zone: The time zone of times without one.
+    `form` is one of `FORMS`; None detects it from the beginning. `zone` is that of times without one.
 
     Raises:
         BackupError: With the line number, if the file does not have that form.

@@ -185,15 +185,9 @@ def _index(networks: tuple[str, ...]) -> _Index:
 def read_with(wording: Wording, text: str, squeezed: str) -> Reading | None:
     """Read a text with one wording.
 
-    Args:
-        wording: The wording to try.
-        text: The whole message after `plain`, trimmed, at most `TEXT_CHARACTERS_MAX` characters. Names and references keep
-            their inner spaces as printed.
-        squeezed: The same text after `squeeze`; computed once for all wordings, because it costs more than a guard.
-
-    Returns:
-        The reading; `Unreadable` if the text has this form but must not be believed; None if it has another form, or
-        contains a `once` guard twice.
+    Return `Unreadable` if it has this form but must not be believed; None if it has another form, or contains a `once`
+    guard twice. `text` is the whole message after `plain`, trimmed, at most `TEXT_CHARACTERS_MAX` characters.
+    `squeezed` is the same after `squeeze`, computed once for all wordings, because it costs more than a guard.
     """
     if not all(guard in squeezed for guard in wording.guards) or repeated_guard(wording, squeezed):
         return None

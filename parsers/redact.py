@@ -45,10 +45,8 @@ LONG: Final = 9
 def redact(text: str, key: bytes, *, sender: str | None = None) -> str:
     """Replace everything personal in a message.
 
-    Args:
-        text: The whole message.
-        key: Secret key; with the same key, equal pieces get equal replacements in every message.
-        sender: The originating address, which helps to find the wording and so the fields that people fill.
+    With the same secret key, equal pieces get equal replacements in every message. `sender` helps to find the wording
+    and so the fields that people fill.
     """
     filled, via = _filled(text, sender)
     numbers = set(re.findall(r"\d{2,}", text))

@@ -127,12 +127,9 @@ def records_of(lines: Iterable[str], delimiter: str) -> Iterator[tuple[int, list
 def read_statement(
     rows: Iterable[Sequence[str]], named: Mapping[str, str] | None = None, currency: str = "GHS"
 ) -> Statement:
-    """Read a statement.
+    """Read a statement, row by row.
 
-    Args:
-        rows: The file, row by row.
-        named: Column names by field (`FIELDS`), for columns with unknown names.
-        currency: Currency of amounts that name none.
+    `named` has column names by field (`FIELDS`), `currency` is that of amounts that name none.
     """
     table = [list(row) for row in rows]
     best: tuple[int, dict[str, int]] = (0, {})

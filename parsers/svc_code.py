@@ -32,9 +32,8 @@ _JOINT: Final = re.compile(r"[\s.\-\u2010-\u2015\u2212]+")
 def make_code(draw: Callable[[int], int], first: str = ALPHABET) -> str:
     """Return a new random code; every valid code is equally likely.
 
-    Args:
-        draw: Returns an unbiased random integer in [0, n); called until the code has enough letters, usually once.
-        first: The characters that it may begin with: `HUB_FIRST`, `BRANCH_FIRST` or all.
+    `draw` returns an unbiased random integer in [0, n). It may begin with the characters `first`: `HUB_FIRST`,
+    `BRANCH_FIRST` or all.
 
     Raises:
         RuntimeError: The source is not random (it never gave two letters).

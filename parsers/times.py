@@ -40,14 +40,9 @@ def read_printed(text: str) -> datetime | None:
 def read_local(date: str, time: str, order: str = "dmy") -> tuple[datetime, str] | None:
     """Read a local time in a common printed form: `15/10/24` and `12:16 PM`, `17-JUL-26` and `21:00`.
 
-    Args:
-        date: Three parts; the month may be a word of three letters or more. Four digits in front are the year
-            in any order.
-        time: Hours and minutes, with or without seconds, in 24-hour form or with am/pm; empty if none is printed.
-        order: `dmy`, `mdy` or `ymd`.
-
-    Returns:
-        The time without a zone, and the same as ISO text, as exact as printed; None if it is not such a time.
+    The month may be a word of three letters or more; four digits in front are the year in any `order` (`dmy`, `mdy` or
+    `ymd`). The time has hours and minutes, with or without seconds, in 24-hour form or with am/pm, or is empty. Return
+    the time without a zone, and the same as ISO text, as exact as printed; None if it is not such a time.
     """
     day = _read_day(date, order)
     clock = _CLOCK.fullmatch(time.strip()) if time else None

@@ -47,11 +47,7 @@ def time_ordered(random_uuid: str, now_us: int) -> str:
 def message_id(account_key: bytes, sim_key: str, sha256: str, sent_at_us: int | None) -> str:
     """Return the id of the message that a part opens: always the same for the same part of the same SIM.
 
-    Args:
-        account_key: The account's key for ids.
-        sim_key: The SIM that received the part.
-        sha256: Digest of the part, hex.
-        sent_at_us: SMSC time of the part; only its place in an index depends on it.
+    Only its place in an index depends on `sent_at_us`, the SMSC time of the part.
     """
     made = _derived(account_key, "message", sim_key, sha256)
     return time_ordered(made, min(max(sent_at_us or 0, 0), _TIME_US_MAX))
@@ -129,16 +125,9 @@ def webhook_id(
 ) -> str:
     """Return the id by which receivers de-duplicate: always the same for the same payment at the same URL.
 
-    Args:
-        account_key: The account's key for ids; it never changes and is not a signing secret.
-        mode: Live and sandbox ids never collide.
-        normalised_url: `signing.normalise_url` of the target's URL when the delivery was first claimed.
-        kind: The event.
-        subject: The payment's id, or the transaction's if there is no payment.
-        revision: 0 for forwarded and completed, counting up for the other kinds.
-
-    Returns:
-        `ocl_` and 24 characters of base36 (124 bits).
+    It is `ocl_` and 24 characters of base36 (124 bits). `account_key` never changes and is not a signing secret.
+    `normalised_url` is that of the target when the delivery was first claimed, `subject` the payment's id, or the
+    transaction's if there is no payment.
     """
     # A JSON array, so that different lists of parts never give the same text.
     parts = f"{_array((mode, normalised_url, kind, subject))[:-1]}, {revision}]"

@@ -354,11 +354,9 @@ def get_setting(places: wire.Places, environ: Mapping[str, str], key: str) -> di
 def change_setting(places: wire.Places, key: str, value: str | None, *, dry_run: bool = False) -> dict[str, Any]:
     """Set one setting in the shop's own file, or remove it from the file if `value` is None.
 
-    A missing file is created. `value` is as typed: a text, a number, true or false, a list as TOML or separated by
-    commas. With `dry_run` nothing is written.
-
-    Returns:
-        `{key, value, old, path, changed, live, warning}`; `warning` is empty without one.
+    With `dry_run` nothing is written. A missing file is created. `value` is as typed: a text, a number, true or false,
+    a list as TOML or separated by commas. Return `{key, value, old, path, changed, live, warning}`; `warning` is empty
+    without one.
 
     Raises:
         NoSuchKey: There is no such setting.
@@ -400,10 +398,8 @@ def change_setting(places: wire.Places, key: str, value: str | None, *, dry_run:
 def _check_elsewhere(places: wire.Places, key: str, folder: Path, *, dry_run: bool) -> str:
     """Check a folder for second copies, and create it on another disk if only its last part is missing.
 
-    On the shop's disk nothing is created: the path may be the mount point of a stick that is not plugged in.
-
-    Returns:
-        A warning if the folder is on the shop's own disk, else an empty text.
+    On the shop's disk nothing is created: the path may be the mount point of a stick that is not plugged in. Return a
+    warning if the folder is on the shop's own disk, else "".
 
     Raises:
         WrongValue: The folder does not exist, and is not created.
@@ -457,8 +453,7 @@ def _checked(old: str, new: str, path: str, row: SettingRow) -> Config:
 def add_hilink(places: wire.Places, url: str) -> dict[str, Any]:
     """Add a HiLink source to the shop's own file, unless one with this address is there.
 
-    Returns:
-        `{name, url, path, changed}`.
+    Return `{name, url, path, changed}`.
 
     Raises:
         ConfigError: The address is invalid, or the file has another error.
@@ -475,12 +470,10 @@ def add_hilink(places: wire.Places, url: str) -> dict[str, Any]:
 
 
 def add_source(places: wire.Places, entry: Mapping[str, Any]) -> dict[str, Any]:
-    """Add an entry of `[[sources]]` to the shop's own file; an equal one that is there changes nothing.
+    """Add an entry of `[[sources]]` to the shop's own file, unless an equal one is there.
 
-    `entry` has keys and values, such as `{"name": "phone1", "kind": "android", "networks": ["mtn"]}`.
-
-    Returns:
-        `{name, path, changed}`.
+    Return `{name, path, changed}`. `entry` has keys and values, such as `{"name": "phone1", "kind": "android",
+    "networks": ["mtn"]}`.
 
     Raises:
         ConfigError: A value is invalid, the name is taken, or the file has another error.
@@ -497,10 +490,7 @@ def add_source(places: wire.Places, entry: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def remove_source(places: wire.Places, name: str) -> dict[str, Any]:
-    """Remove the entry of `[[sources]]` with this name from the shop's own file.
-
-    Returns:
-        `{name, path, changed}`.
+    """Remove the entry of `[[sources]]` with this name from the shop's own file; return `{name, path, changed}`.
 
     Raises:
         NoSuchKey: There is no such source.

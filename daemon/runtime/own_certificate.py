@@ -133,12 +133,8 @@ def create(
 ) -> CertificateFacts:
     """Make the CA if there is none, or a new one with `new_ca`, and a server certificate.
 
-    Args:
-        home: The folder of the shop.
-        given: More names and addresses than the machine's own; none keeps those of before.
-        machine: The machine's own names.
-        now_s: Seconds since 1970.
-        new_ca: Replace an existing CA; phones have to trust the new one.
+    Phones have to trust a new CA. `given` are more names and addresses than the machine's own; none keeps those of
+    before.
 
     Raises:
         NameRefused: A name is not private, or the existing CA is not allowed to sign it.
@@ -165,10 +161,7 @@ def create(
 
 
 def renew_if_due(home: str, machine: MachineNames, now_s: int) -> str:
-    """Renew the server certificate if it does not cover the machine's addresses, or ends soon.
-
-    Returns:
-        Why it was renewed, empty if it was not.
+    """Renew the server certificate if it does not cover the machine's addresses, or ends soon; return why, else "".
 
     Raises:
         CertificateError: A file cannot be read or written.

@@ -248,11 +248,8 @@ async def check_destination(
 ) -> tuple[UrlRefusal | None, Text | str]:
     """Check a URL before an endpoint is saved: its text, then every address of its name.
 
-    `resolver` resolves the name, and is not called for an address. It has its own time limit.
-
-    Returns:
-        The reason (None: allowed) and a readable sentence. `UNRESOLVABLE` may only mean that the shop is
-        offline; the caller decides whether to refuse the URL then.
+    Return the reason, None if allowed, and a sentence. `resolver` resolves the name, within its own time limit.
+    `UNRESOLVABLE` may only mean that the shop is offline; the caller decides whether to refuse the URL then.
     """
     reason = check_url(url)
     if reason is None:

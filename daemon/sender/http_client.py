@@ -121,13 +121,7 @@ async def post_again(
 ) -> None:
     """Let the app post every SMS that it received in a period, each as `sms:received`.
 
-    Args:
-        url: The address of the app's local server, such as `http://192.168.1.23:8080`.
-        user: The user that the app shows.
-        password: The password that the app shows; None if it is not known here.
-        since_us: Begin of the period, microseconds.
-        until_us: Its end.
-        timeout_s: Time limit of each call.
+    `url` is the address of the app's local server, such as `http://192.168.1.23:8080`; the app shows user and password.
 
     Raises:
         InboxError: The phone does not answer, or refuses.

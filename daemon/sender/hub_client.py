@@ -82,13 +82,9 @@ class HubClient:
     async def call(
         self, path: str, body: Mapping[str, Any] | bytes, *, timeout_s: float = 30.0, whole_s: float = WHOLE_S
     ) -> dict[str, Any]:
-        """POST an object, and return the member `data` of the answer.
+        """POST an object, or its gzipped JSON, and return the member `data` of the answer.
 
-        Args:
-            path: Of the API.
-            body: The object, or its gzipped JSON.
-            timeout_s: Time limit until the answer begins, and then of each part of it.
-            whole_s: Time limit of all.
+        `timeout_s` limits the time until the answer begins, and then of each part of it; `whole_s` that of all.
 
         Raises:
             HubRefusalError: The hub refused it.

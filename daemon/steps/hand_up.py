@@ -144,16 +144,8 @@ def decide(  # noqa: PLR0913 -- what is known of the payment
 ) -> None:
     """Match a payment that a branch handed up to this hub; one that pays nothing here goes back, unless it was claimed.
 
-    One on a new SIM or number waits, undecided, if it is above the limit of the day, unless a person named it.
-
-    Args:
-        tx: The database transaction.
-        env: The environment of the hub.
-        branch: The branch that read the payment.
-        payment: The hub's copy.
-        times: Now.
-        referred: A transaction, a review or a command refers to the payment.
-        vouched: A person at the hub said that it counts.
+    One on a new SIM or number waits, undecided, if it is above the limit of the day, unless a person named it. `payment` is
+    the hub's copy. `referred`: a transaction, a review or a command refers to it; `vouched`: a person said that it counts.
     """
     now = times.wall_us
     if referred and branches.open_command(tx, "release", payment.id) is not None:
@@ -198,7 +190,7 @@ def _is_counted(tx: Tx, env: Env, branch: Branch, payment: Payment, now: int) ->
     payments.set_standing(tx, payment.id, STANDING)
     alike = [one.amount_minor for one in copies.unconfirmed(tx, branch.id) if one.currency == payment.currency]
     data = {"branch": branch.name, "amount_minor": sum(alike), "currency": payment.currency}
-    journal.add_notice(tx, journal.Notice.SIM_UNCONFIRMED, mode=payment.mode, now=now, payment_id=payment.id, data=data)
+    journal.add_notice(tx, journal.Notice.SIM_UNCONFIRMED, now, mode=payment.mode, payment_id=payment.id, data=data)
     return False
 
 

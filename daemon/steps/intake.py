@@ -50,16 +50,8 @@ async def take_in(
 ) -> Ingested:
     """Store parts durably and process the messages that they complete, in one write transaction.
 
-    Args:
-        env: The environment.
-        source: The SIM that received them.
-        parts: The parts in the order of reading.
-        times: The time of the intake.
-        also: Writes further data in the same database transaction.
-        recovered: They come from the message journal. Their SIM may be unknown.
-
-    Raises:
-        Unavailable: Nothing was stored.
+    `also` writes further data in the same database transaction. With `recovered` the parts come from the message
+    journal, and their SIM may be unknown.
     """
 
     def opened(tx: Tx) -> Context:

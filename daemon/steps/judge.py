@@ -881,12 +881,10 @@ def _notify(context: Context, notice: Notice, entry: ChainEntry, **more: Any) ->
 
 
 def apply_decision(context: Context, message_id: str, *, genuine: bool, actor: str) -> int:
-    """Apply an operator's decision to a held message, and to its row.
+    """Apply an operator's decision to a held message, and to its row; return how many other held messages it settled.
 
-    Approving a message of a row is a proof of the row. Rejecting one rejects the row: its messages follow from each other.
-
-    Returns:
-        The number of other held messages that it settled.
+    Approving a message of a row is a proof of the row. Rejecting one rejects the row: its messages follow from each
+    other.
     """
     known = balances.of_message(context.tx, message_id)
     if known is None:

@@ -240,12 +240,9 @@ def is_imported(reader: Reader, payment: Payment) -> bool:
 
 
 def make_live(tx: Tx, first: Payment, row: dict[str, Any]) -> Payment | None:
-    """Replace an imported payment's values by those that a phone read, and return it; None if that is no longer allowed.
+    """Replace an imported payment's values by those that a phone read; return it, or None if that is no longer allowed.
 
-    Args:
-        tx: The database transaction.
-        first: The payment with the message's transaction ID.
-        row: The payment that the phone's message would make, with every column but `seq`.
+    `first` is the payment with the message's transaction ID, `row` the one that the phone's message would make.
     """
     same = all(getattr(first, name) == row[name] for name in ("amount_minor", "currency", "payment_method_id"))
     free = first.standing == "open" and first.reversed_at is None
@@ -295,15 +292,10 @@ def open_message_review(
     *,
     tell: bool = True,
 ) -> None:
-    """Open a review for a message without a payment.
+    """Open a review for a message without a payment; `details` are facts for the operator.
 
-    Args:
-        context: The state of the intake.
-        message_id: The message.
-        reason: Why it is held.
-        details: Facts for the operator.
-        transaction_id: The transaction that the message would pay, if any.
-        tell: Send `transaction.review_required` for it; not for an untrusted message, which any phone can send.
+    `tell` sends `transaction.review_required` for the transaction that the message would pay; not for an untrusted
+    message, which any phone can send.
     """
     review_id = context.env.new_id()
     reviews.open_review(

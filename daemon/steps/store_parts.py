@@ -439,14 +439,9 @@ def text_parts(
 ) -> list[ReadPart]:
     """Return the parts of a message, in order. No value of a source makes it raise.
 
-    Args:
-        sender: As the source gives it. A name longer than 11 characters, or outside the SMS alphabet, is marked, so that it
-            never equals another one after cutting.
-        text: The whole text.
-        sent_at: When the network sent it, microseconds; None if unknown. A time that no PDU can hold counts as unknown.
-        storage: Where the source keeps it, to show.
-        slot: Its number there.
-        smsc: The number of its service centre, digits with or without `+`; None if the source does not tell it.
+    A sender longer than 11 characters, or outside the SMS alphabet, is marked, so that it never equals another one
+    after cutting. A time that no PDU can hold counts as unknown. `storage` and `slot` say where the source keeps it, to
+    show. `smsc` is None if the source does not tell it.
     """
     # Cut as the encoder counts, so that there are never more parts than a message can have.
     units = text.encode("utf-16-be", "surrogatepass")[: 2 * TEXT_MAX]

@@ -199,15 +199,9 @@ class Reader:
     ) -> Page:
         """Return one page of a list; every list with filters is read here.
 
-        Args:
-            sql: A SELECT of a join, as for `joined`, without conditions. Rows of one value are that value.
-            conditions: The conditions.
-            order: Without `ORDER BY`; it must define a unique order.
-            limit: Rows on a page.
-            offset: Rows before it.
-            behind: Further conditions of the page, the position of a cursor; the total counts without them.
-            total: The total, if it is known, or `UNCOUNTED`; else the rows are counted.
-            models: As in `joined`.
+        `sql` is a SELECT of a join, as for `joined`, without conditions; rows of one value are that value. `order` must
+        define a unique order. `behind` is the position of a cursor, which the total does not depend on. The rows are
+        counted unless `total` is given, or is `UNCOUNTED`.
         """
         where, params = conditions.where, conditions.params
         if total is None:
@@ -371,12 +365,8 @@ class Store:
     def connect(self, now_us: int, *, create: bool = True, first: Callable[[Reader], None] | None = None) -> None:
         """Open the file and begin to serve; blocking. Takes the same time for a file of any size.
 
-        Only the header and the schema are read: `check_sound` checks the whole file.
-
-        Args:
-            now_us: For a new database, and the record of a step of the schema.
-            create: Make a database that is not there.
-            first: Reads what every job needs, before the first job. It is not called again if a page that it reads is damaged.
+        Only the header and the schema are read: `check_sound` checks the whole file. `first` reads what every job
+        needs, before the first job. It is not called again if a page that it reads is damaged.
 
         Raises:
             DatabaseDamaged: The file is not a SQLite database with a sound schema; it is left as it is.

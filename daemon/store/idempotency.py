@@ -29,16 +29,11 @@ def once(
 ) -> HttpAnswer:
     """Run `effect` unless this call was answered before, and store its answer with it.
 
-    Args:
-        tx: The database transaction of the effect.
-        claim: The caller's key; None always runs `effect`.
-        now: Microseconds.
-        effect: The action that must happen once.
-        vault: Seals answers that hold a secret; None stores them as they are.
+    A call without a claim always runs it. `vault` seals answers that hold a secret; None stores them as they are.
 
     Raises:
-        Refusal: IDEMPOTENCY_KEY_REUSED if the key was used with another body; or the refusal of `effect`, which is not
-            stored.
+        Refusal: IDEMPOTENCY_KEY_REUSED if the key was used with another body; or the refusal of `effect`, which is
+            not stored.
         Unavailable: The answer cannot be sealed or opened now.
     """
     if claim is None:
@@ -61,18 +56,10 @@ def once(
 def kept(tx: Tx, keep: Keep[Value] | None, now: int, effect: Callable[[], Value], vault: Vault | None = None) -> Value:
     """Return the value of `effect`; its answer is stored in this commit, if the call has a key.
 
-    Args:
-        tx: The database transaction of the effect.
-        keep: The caller's key, and what makes the answer; None keeps none.
-        now: Microseconds.
-        effect: The action that must happen once.
-        vault: Seals answers that hold a secret; None stores them as they are.
-
     Raises:
         Repeated: The call was answered before.
-        Refusal: IDEMPOTENCY_KEY_REUSED if the key was used with another body; or the refusal of `effect`, which is not
-            stored.
-        Unavailable: The answer cannot be sealed or opened now.
+        Refusal: As for `once`.
+        Unavailable: As for `once`.
     """
     if keep is None or keep.claim is None:
         return effect()

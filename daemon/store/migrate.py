@@ -146,12 +146,9 @@ def emptied(table: str, *words: str) -> str:
 
 
 def check_sound(connection: sqlite3.Connection, path: str, *, whole: bool = False) -> None:
-    """Check the whole file for damage. The time grows with the file.
+    """Check the whole file at `path` for damage. The time grows with the file.
 
-    Args:
-        connection: To the file.
-        path: For the error.
-        whole: Also compare every index with its table, which takes 1.6 s; after a crash.
+    With `whole` also compare every index with its table, which takes 1.6 s; after a crash.
 
     Raises:
         DatabaseDamaged: With the damage that SQLite found.
@@ -225,10 +222,7 @@ def schema_version(query: Query, known: list[Migration] | None = None) -> int:
 def check_applied(applied: list[tuple[Any, ...]], version: int, steps: list[Migration]) -> int:
     """Return the number of applied steps, after a comparison of their names and checksums with those of this program.
 
-    Args:
-        applied: The name and checksum of each applied step, in order.
-        version: The schema's number, as the database has it.
-        steps: The steps that this program knows.
+    `version` is the schema's number, as the database has it.
 
     Raises:
         DatabaseNewer: The database has steps that this program does not know.

@@ -132,10 +132,7 @@ def of_role(user_name: str, role: Role) -> Caller:
 def make_key(mode: Mode, kind: KeyKind, below: Callable[[int], int]) -> str:
     """Return a new key: prefix, 32 random base-62 characters, 6 of their CRC-32.
 
-    Args:
-        mode: Live or test.
-        kind: Secret or publishable.
-        below: Returns a random number below its argument.
+    `below` returns a random number below its argument.
     """
     short = "sk" if kind is KeyKind.SECRET else "pk"
     body = "".join(BASE62[below(62)] for _position in range(_RANDOM_LENGTH))
@@ -333,13 +330,7 @@ class ApiKeyAnswer(Struct, frozen=True):
 
     @classmethod
     def of(cls, row: ApiKey, now_us: int, last_use: Use | None = None) -> Self:
-        """Return the answer of a key.
-
-        Args:
-            row: The key.
-            now_us: Now; it decides `state`.
-            last_use: Its last use; None takes the one in the row.
-        """
+        """Return the answer of a key. `now_us` decides `state`; without `last_use` it is the one in the row."""
         use = last_use or last_written(row)
         state = "active"
         if row.revoked_at is not None:

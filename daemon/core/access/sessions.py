@@ -49,13 +49,7 @@ class SessionToken(Struct, frozen=True):
 
 
 def issue_token(key: bytes, token_id: str, now_us: int) -> tuple[str, int]:
-    """Return a new token and its expiry in microseconds.
-
-    Args:
-        key: 32 random bytes.
-        token_id: A fresh UUID, so that no two tokens are equal.
-        now_us: The present time.
-    """
+    """Return a new token and its expiry in microseconds. `token_id` is a fresh UUID, so that no two tokens are equal."""
     import jwt  # noqa: PLC0415 -- it imports all of `cryptography`, which an idle daemon does not need
 
     now = now_us // SECOND_US
@@ -206,13 +200,9 @@ def address(seed: str, user: str, shop: str) -> str:
 
 
 def matching_step(seed: str, code: str, at_us: int, after: int | None) -> int | None:
-    """Return the time step of a code, None if it is wrong, too old, or not later than the last one that was used.
+    """Return the time step of a code as typed at the best known time.
 
-    Args:
-        seed: The seed.
-        code: As typed.
-        at_us: The best known time.
-        after: The step of the last code that was used.
+    None if it is wrong, too old, or not later than `after`, the step of the last code that was used.
     """
     import pyotp  # noqa: PLC0415 -- the same
 

@@ -26,14 +26,9 @@ def away_for(absences: Iterable[Absence], since: int, until: int) -> int:
 def usual_receipts(times: Sequence[int], since: int, until: int) -> float:
     """Return the number of receipts that a line usually gets between two times.
 
-    Args:
-        times: The times of the receipts in the chain, oldest first, microseconds; those of the last 15 days are enough.
-        since: Start of the stretch.
-        until: End of the stretch.
-
-    Returns:
-        The mean of the same stretch one and two weeks before: nothing on a weekday on which the shop is usually closed. In
-        the first week the mean of the same stretch of the days before. On the first day half the pace so far, until 18:00.
+    `times` are those of its last 15 days, oldest first. It is the mean of the same stretch one and two weeks before:
+    nothing on a weekday on which the shop is usually closed. In the first week the mean of the same stretch of the days
+    before. On the first day half the pace so far, until 18:00.
     """
     if not times or until <= since:
         return 0.0

@@ -218,12 +218,7 @@ def view(
 ) -> CheckoutView:
     """Return the page of a transaction.
 
-    Args:
-        facts: The facts for the page.
-        firsts: The first step of a payment, by network.
-        menus: The steps in the menu, by network.
-        chosen: The network that the customer chose; any text.
-        now: Our time.
+    `firsts` and `menus` have the steps of a payment by network; `chosen` may be any text.
     """
     request, payment = facts.request, facts.payment
     assert request.svc_code is not None

@@ -101,16 +101,9 @@ def match(
 ) -> Decision:
     """Decide which transaction a trusted payment pays.
 
-    Args:
-        payment: The payment; the caller has checked that it is trusted.
-        coded: The transactions that hold the codes in its reference.
-        expecting: The unpaid transaction that named its network ID in advance.
-        late_policy: `accept`, `review` or `reject`, for expired transactions within the late window.
-        approved: The numbers for which an operator has approved this payer's name.
-        dated: Our clock is believed to be right, so our times can be compared with the network's.
-
-    Returns:
-        The decision.
+    `coded` hold the codes in its reference, and `expecting` named its network ID in advance. `late_policy` is for
+    expired transactions within the late window. For the numbers `approved` an operator has approved this payer's name.
+    `dated`: our clock is believed to be right, so our times can be compared with the network's.
     """
     by_id = {transaction.id: transaction for transaction in coded}
     paid_at = effective_time(payment)

@@ -111,12 +111,9 @@ def explain_opened(facts: Mapping[str, Any]) -> Explanation:
 
 
 def explain(case: str, doubts: Iterable[str] = (), amount: str = "") -> Explanation:
-    """Return the texts of a reason or of a more exact case.
+    """Return the texts of a reason or of a more exact case (`CASES`).
 
-    Args:
-        case: A reason, or one of `CASES`.
-        doubts: Further doubts about the message.
-        amount: The balance that the wallet must hold, with its currency.
+    `amount` is the balance that the wallet must hold, with its currency.
     """
     named = doubts if case == ReviewReason.DOUBTFUL_MESSAGE else ()
     return Explanation(
@@ -130,10 +127,7 @@ def explain(case: str, doubts: Iterable[str] = (), amount: str = "") -> Explanat
 def payment_row(message: Message, *, payment_id: str, provider: str) -> dict[str, Any]:
     """Return the row of the payment that a message claims, with every column but `seq`.
 
-    Args:
-        message: A message that was read as money received, and made no payment.
-        payment_id: The id of the new payment.
-        provider: The provider of the wallet that the money is in.
+    The message was read as money received in the wallet of `provider`, and made no payment.
     """
     fields = _decode(message.fields)
     currency = fields["currency"]

@@ -121,13 +121,10 @@ def suggest(
     codes: Mapping[str, SuggestionReason],
     claimed: Collection[str] = (),
 ) -> list[Suggestion]:
-    """Return up to `SUGGESTIONS_MAX` transactions that a payment may be meant for, the likeliest first.
+    """Return up to `SUGGESTIONS_MAX` transactions that a trusted payment may be meant for, the likeliest first.
 
-    Args:
-        payment: A trusted payment that pays no transaction.
-        transactions: The candidates found by the store, in any order.
-        codes: The result of `codes_near`, and the codes that were typed correctly with `CODE_OF_MORE`.
-        claimed: Ids of the transactions for which a customer named this payment's network ID.
+    `codes` is the result of `codes_near`, with the codes that were typed correctly as `CODE_OF_MORE`; `claimed` are the
+    transactions for which a customer named this payment's network ID.
     """
     found = {
         transaction.id: Suggestion(transaction, reasons)

@@ -311,15 +311,7 @@ class ReconciliationAnswer(Struct, frozen=True):
 def reconciliation(
     *, reconciliation_id: str, transaction_id: str, transaction: Transaction, payment: Payment, verdict: Verdict
 ) -> ReconciliationAnswer:
-    """Return the `data` of a successful reconcile.
-
-    Args:
-        reconciliation_id: `rec_...`.
-        transaction_id: The network ID as the caller wrote it: it is echoed.
-        transaction: The verified transaction.
-        payment: The payment that verified it.
-        verdict: Comparison of the two amounts.
-    """
+    """Return the `data` of a successful reconcile; the network ID `transaction_id` is echoed as the caller wrote it."""
     assert transaction.expected_minor is not None
     currency = payment.currency
     received = render(payment.amount_minor, currency)

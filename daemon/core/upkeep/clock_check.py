@@ -338,11 +338,8 @@ RETRY_US: Final = 10 * MINUTE_US
 def clock_wait_us(date_us: int | None, signed: Times, ended: Times, *, remote: bool = True) -> int | None:
     """Return how long a delivery waits after a 4xx before it is signed again; None if the 4xx is final.
 
-    Args:
-        date_us: The `Date` of the answer, None without one.
-        signed: The time when the attempt was signed, with `best_us`.
-        ended: The time when the answer had come.
-        remote: The receiver is on another machine; one on this machine has our clock.
+    `date_us` is the `Date` of the answer, if any; the attempt was signed with `best_us` of `signed`. A receiver that is
+    not `remote` has our clock.
     """
     if signed.doubt is None and ended.doubt is None:
         if date_us is None:

@@ -313,14 +313,10 @@ def error_code(result: AttemptResult) -> DeliveryError | None:
 def next_delay_us(
     attempt_number: int, schedule_s: tuple[float, ...], jitter: float, unit: float, retry_after_s: int | None = None
 ) -> int:
-    """Return the delay in microseconds after a failed attempt.
+    """Return the delay in microseconds after failed attempt `attempt_number` of a run, from 1 to `len(schedule_s)`.
 
-    Args:
-        attempt_number: The number of the failed attempt in its run, from 1 to `len(schedule_s)`.
-        schedule_s: The steps in seconds.
-        jitter: The fraction by which a step is lengthened or shortened, so that retries do not arrive together.
-        unit: A random number in [0, 1).
-        retry_after_s: The receiver's `Retry-After`. It lengthens the step, to 12 h at most, and never shortens it.
+    Each step is lengthened or shortened by up to `jitter`, with `unit` in [0, 1), so that retries do not arrive
+    together. The receiver's `Retry-After` lengthens the step, to 12 h at most, and never shortens it.
     """
     assert 1 <= attempt_number <= len(schedule_s), "there is no attempt left"
     assert 0 <= unit < 1
@@ -354,15 +350,10 @@ def decide(
     link: LinkState = LINK_WORKS,
     policy: RetryPolicy = DEFAULT_POLICY,
 ) -> Decision:
-    """Return the decision about one finished attempt.
+    """Return the decision about one attempt that ended at `now_us`.
 
-    Args:
-        facts: The delivery (pending or retrying) and its endpoint.
-        outcome: The outcome of the attempt.
-        now_us: When it ended.
-        unit: A random number in [0, 1), for the jitter.
-        link: Whether our own connection may have caused a failure to reach the host.
-        policy: The settings.
+    `unit` is a random number in [0, 1), for the jitter. `link` says whether our own connection may have caused a
+    failure to reach the host.
 
     Raises:
         TransitionError: The delivery is in a state without attempts.

@@ -40,14 +40,10 @@ SKIPPED: Final = tuple(fate for fate in ReplayDecision if fate not in SENT)
 def decide_replay(
     payment: Payment, delivery: Delivery | None, *, claimed: bool, include_failed: bool, include_historical: bool
 ) -> ReplayDecision:
-    """Return the decision of a replay for a payment.
+    """Return the decision of a replay for a verified payment of the window, and the endpoint's delivery of it, if any.
 
-    Args:
-        payment: A verified payment of the window.
-        delivery: The endpoint's delivery of it; None if there is none.
-        claimed: The endpoint's present rules claim it.
-        include_failed: Also send payments with a failed delivery.
-        include_historical: Also send payments older than their line that a person has reconciled.
+    `claimed`: the endpoint's present rules claim it. Payments with a failed delivery, and those older than their line
+    that a person has reconciled, are sent if they are included.
     """
     exists = delivery is not None
     failed = delivery is not None and delivery.status is DeliveryStatus.FAILED

@@ -39,13 +39,7 @@ class EndpointClaim(Struct, frozen=True):
 
 
 def claims(receivers: Sequence[RoutedEndpoint], facts: RuleValues, *, placed: bool) -> list[EndpointClaim]:
-    """Return the endpoints that get a payment. Paused endpoints claim too: their deliveries wait.
-
-    Args:
-        receivers: The endpoints of the payment's mode.
-        facts: The payment.
-        placed: It came to one of the shop's numbers.
-    """
+    """Return those of the endpoints of its mode that get a payment. Paused endpoints claim too: their deliveries wait."""
     taking = [receiver for receiver in receivers if receiver.takes_payments]
     found = []
     if placed:
@@ -155,13 +149,11 @@ def subscribed(endpoints: Sequence[Endpoint], kind: EventKind) -> list[Endpoint]
 def completed_targets(
     endpoints: Sequence[Endpoint], implicit: Endpoint | None, claiming: Sequence[Endpoint]
 ) -> list[Endpoint]:
-    """Return the receivers of `transaction.completed`.
+    """Return the receivers of `transaction.completed` among the endpoints of its mode.
 
-    Args:
-        endpoints: All endpoints of the transaction's mode.
-        implicit: The transaction's own webhook, else the account's default one, if any.
-        claiming: The endpoints that claim the payment, after an operator's decision. They are the receivers if there is no
-            other one. Empty after an automatic match: they have got `transaction.forwarded`.
+    `implicit` is the transaction's own webhook, else the default one. Those that claim the payment (`claiming`) get it
+    after an operator's decision if there is no other receiver. After an automatic match they have got
+    `transaction.forwarded`.
     """
     targets = subscribed(endpoints, EventKind.COMPLETED)
     if implicit is not None:

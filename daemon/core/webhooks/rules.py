@@ -147,12 +147,9 @@ def explain_filter(found: Filter, facts: RuleValues) -> list[ClauseResult]:
 
 
 def read_filter(text: str) -> Filter | list[FieldError]:
-    """Parse a filter.
+    """Parse a filter; return it, or all its errors, each with its path below `filter`.
 
     `text` is compact JSON of an object; numbers with a fraction are read as text, never as floats.
-
-    Returns:
-        The filter, or all its errors, each with its path below `filter`.
     """
     if len(text.encode()) > FILTER_BYTES_MAX:
         size = f"is larger than {FILTER_BYTES_MAX} bytes as compact JSON"

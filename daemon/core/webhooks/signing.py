@@ -40,13 +40,9 @@ def make_secret(entropy: bytes) -> str:
 
 
 def sign(secrets: Sequence[str], *, webhook_id: str, timestamp: int, body: bytes) -> dict[str, str]:
-    """Return the signature headers of one attempt.
+    """Return the signature headers of one attempt with the secrets valid now, the current one first.
 
-    Args:
-        secrets: The secrets valid now, newest first: the current one, then those in their 24 h overlap.
-        webhook_id: `ocl_...`; the second scheme signs it too.
-        timestamp: Unix seconds of this attempt. Receivers refuse old ones, so it is new at every attempt.
-        body: The bytes to send.
+    `timestamp` is in Unix seconds. Receivers refuse old ones, so it is new at every attempt.
 
     Raises:
         ValueError: There is no secret, or one is not `whsec_` and base64. The message does not contain the secret.

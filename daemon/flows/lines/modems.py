@@ -350,8 +350,7 @@ async def acknowledge_unaccounted(
 ) -> tuple[list[ChainEntry], str | None]:
     """Mark all present unaccounted amounts of a SIM as explained; later ones give new notices.
 
-    Returns:
-        The messages before which the amounts are missing, oldest first and possibly none, and the currency.
+    Return the messages before which the amounts are missing, oldest first and possibly none, and the currency.
 
     Raises:
         Refusal: SIM_NOT_FOUND.

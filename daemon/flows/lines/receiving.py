@@ -61,10 +61,7 @@ class LineChange(Struct, frozen=True):
 async def watch(env: Env, phones: Sequence[ModemHealth], seen: Watch) -> tuple[LineChange, ...]:
     """Compare every line with the states that the owner has a notice about, and record the differences in the journal.
 
-    `seen` is the memory of this process, which is changed. The changes are for the log.
-
-    Returns:
-        The changes, for the log.
+    `seen` is the memory of this process, which is changed. The changes are returned for the log.
     """
     times, now_s = env.times(), env.clock.monotonic()
     now = times.wall_us
@@ -181,10 +178,8 @@ class _Found(Struct, frozen=True):
 async def watch_silence(env: Env) -> tuple[SilenceChange, ...]:
     """Count the messages since the last call, and evaluate every SIM in a phone that answers.
 
-    An alarm ends by itself with the SIM's next message.
-
-    Returns:
-        The SIMs that became silent or received a message again, for the log.
+    An alarm ends by itself with the SIM's next message. The SIMs that became silent or received a message again are
+    returned for the log.
     """
     now = env.clock.now_us()
     found = await env.store.read(lambda reader: _look(reader, now))

@@ -71,13 +71,11 @@ def expected(reader: Reader, sim: Sim, now: int) -> TestPayment | None:
 async def trust_message(env: Env, caller: Caller, device_id: str, slot_index: int, message_id: str) -> int:
     """Accept a held message of a SIM: its SMSC becomes home if its balance joins, and its row is accepted.
 
-    Returns:
-        The number of other held messages that it settled.
+    Return the number of other held messages that it settled.
 
     Raises:
-        Refusal: SIM_NOT_FOUND, MESSAGE_NOT_FOUND; REVIEW_ALREADY_DECIDED if the message is not held; VALIDATION_ERROR
-            if there are other doubts about it than its SMSC and its balance: a review shows those.
-        Unavailable: Nothing could be written.
+        Refusal: SIM_NOT_FOUND, MESSAGE_NOT_FOUND; REVIEW_ALREADY_DECIDED if the message is not held;
+            VALIDATION_ERROR if there are other doubts about it than its SMSC and its balance: a review shows those.
     """
     require(caller, Operation.MANAGE_LINES)
     times = env.times()
@@ -112,7 +110,6 @@ async def expect_test_payment(env: Env, caller: Caller, device_id: str, slot_ind
 
     Raises:
         Refusal: SIM_NOT_FOUND; NETWORK_MISMATCH if the network of the SIM is not known.
-        Unavailable: Nothing could be written.
     """
     require(caller, Operation.MANAGE_LINES)
     now = env.clock.now_us()

@@ -21,18 +21,12 @@ async def say_balance(
 ) -> tuple[Proof, str]:
     """Let the balance that the wallet shows settle what its messages leave open; the currency is returned too.
 
-    Args:
-        env: The environment.
-        caller: The owner or a manager; the password was checked.
-        method_id: The number.
-        balance: What the wallet shows, as typed.
-        seen: When it showed that; now by default.
-        answer: The question of an earlier call that was answered with yes.
+    The caller's password was checked. `seen` is when the wallet showed `balance` (as typed), now by default; `answer`
+    is the question of an earlier call that was answered with yes.
 
     Raises:
-        Refusal: SESSION_REQUIRED, PAYMENT_METHOD_NOT_FOUND, METHOD_HAS_NO_SIM; VALIDATION_ERROR for what is no amount, or a
-            time that is not of the last minutes.
-        Unavailable: Nothing could be written.
+        Refusal: SESSION_REQUIRED, PAYMENT_METHOD_NOT_FOUND, METHOD_HAS_NO_SIM; VALIDATION_ERROR for what is no
+            amount, or a time that is not of the last minutes.
     """
     if caller.kind is CallerKind.KEY:
         raise Refusal(ErrorCode.SESSION_REQUIRED)

@@ -41,12 +41,11 @@ async def begin_clock(env: Env) -> None:
 async def watch_clock(env: Env) -> str | None:
     """Record the begin or end of a clock doubt, and correct the times that a wrong clock has set.
 
-    Transactions created with the wrong clock get the expiry of the right one; else they would all expire when the clock is
-    corrected. Retries are brought forward if a clock that was ahead scheduled them too late. Stored idempotent answers are
-    moved with the clock, so that they do not expire early.
+    Transactions created with the wrong clock get the expiry of the right one; else they would all expire when the clock
+    is corrected. Retries are brought forward if a clock that was ahead scheduled them too late. Stored idempotent
+    answers are moved with the clock, so that they do not expire early.
 
-    Returns:
-        The reason of a new doubt, "" if the doubt has ended, None if nothing changed.
+    Return the reason of a new doubt, "" if the doubt has ended, None if nothing changed.
     """
     check, times = env.clock_check, env.times()
     now, doubt = times.wall_us, times.doubt

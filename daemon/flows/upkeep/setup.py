@@ -246,8 +246,7 @@ def _modem(phones: tuple[str, ...], *, check: bool) -> dict[str, str | None]:
 async def begin(env: Env, caller: Caller, shop: str, password: str) -> bool:
     """Name the shop and set the owner's first password; the owner's session stays open.
 
-    Returns:
-        False if there is a password already: nothing is changed then.
+    Return False if there is one already.
 
     Raises:
         Refusal: VALIDATION_ERROR on `shop` and `password`; ROLE_REQUIRED.

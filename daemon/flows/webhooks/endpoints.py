@@ -346,10 +346,9 @@ async def reveal_secret(env: Env, caller: Caller, owner: str) -> RevealedSecret:
 
 
 async def rotate_secret(env: Env, caller: Caller, owner: str, *, expire_previous: bool) -> RevealedSecret:
-    """Create a new secret and return it, only once. The old ones also sign for 24 h, unless `expire_previous`.
+    """Create a new secret of an endpoint, or of `webhook_secrets.ACCOUNT`, and return it, only once.
 
-    `owner` is an endpoint's id, or `webhook_secrets.ACCOUNT`. `expire_previous` ends all older secrets now, because one
-    has leaked.
+    The old ones also sign for 24 h, unless `expire_previous` ends them now, because one has leaked.
 
     Raises:
         Refusal: ENDPOINT_NOT_FOUND; ROTATION_LIMIT.

@@ -20,15 +20,10 @@ def head(
     body: bytes,
     at_us: int,
 ) -> dict[str, str]:
-    """Return the headers of one attempt.
+    """Return the headers of one attempt. `sealed` are the receiver's signing secrets that are valid now, newest first.
 
-    Args:
-        unsealed: Opens a sealed text for its purpose.
-        endpoint: The receiver.
-        sealed: Its signing secrets that are valid now, newest first.
-        sent: What the headers say about the attempt.
-        body: The body, byte for byte.
-        at_us: The best known time: receivers refuse a signature that is minutes old.
+    `unsealed` opens a sealed text for its purpose. `at_us` is the best known time: receivers refuse a signature that is
+    minutes old.
 
     Raises:
         SecretsLocked: A sealed text cannot be opened.

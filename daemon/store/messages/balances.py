@@ -240,11 +240,8 @@ _RIVALS: Final = {
 def rivals(reader: Reader, chain: Chain, which: str, value: int | None) -> list[Row]:
     """Return the rows of a line that are rivals, the newest 20.
 
-    Args:
-        reader: The database.
-        chain: The line.
-        which: `begins` or `ends` with the balance `value`; `before` or `still`: it began, or grew last, before the time `value`.
-        value: A balance or a time.
+    `which` is `begins` or `ends` with the balance `value`, or `before` or `still`: it began, or grew last, before the
+    time `value`.
     """
     return reader.every(Row, _RIVALS[which], chain.params(value=value))
 

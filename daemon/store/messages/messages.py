@@ -182,19 +182,12 @@ def parts_like(
     span: int,
     sha256: str = "",
 ) -> list[PartRow] | None:
-    """Return the stored parts that may be of one message with a part, the nearest in SMSC time first.
+    """Return the parts that may be of one message with a part, the nearest in SMSC time first; None if it is stored.
 
-    None if the part with this digest is stored already.
-
-    Args:
-        reader: The database.
-        key: The part's SIM, sender, reference width, reference and total, and whether it is imported: parts read by a phone
-            and parts imported from a file never form one message.
-        smsc: Its SMSC; the others came through the same one.
-        homes: The home SMSCs if it is one of them: the others may have come through any of them.
-        sent_at: Its SMSC time, microseconds.
-        span: The largest difference of SMSC times, microseconds.
-        sha256: The digest of the part if it is not stored, as far as the caller knows.
+    `key` has the part's SIM, sender, reference width, reference and total, and whether it is imported: parts read by a
+    phone and parts imported from a file never form one message. The others came through its SMSC, or any of `homes` if
+    it is one of them, and at most `span` microseconds apart. `sha256` is given if the part is not stored, as far as the
+    caller knows.
     """
     if sha256 and has_part(reader, key["sim_key"], sha256):
         return None

@@ -230,15 +230,10 @@ def reversal_of(reader: Reader, payment: Payment) -> Reversal | None:
 def record_reversal(
     tx: Tx, payment: Payment, *, transaction_id: str | None, message_id: str, now: int, **more: int | str | None
 ) -> None:
-    """Record a reversal in the journal and notify the owner.
+    """Record a reversal in the journal and notify the owner, in the transaction that marks the payment reversed.
 
-    Args:
-        tx: The database transaction that marks the payment reversed.
-        payment: As it was.
-        transaction_id: The transaction that it had paid, if any.
-        message_id: The reversal message, or the payment's message if it came after its reversal.
-        now: The current time.
-        more: Further facts of the reversal: amounts in minor units, the code of the transaction that the payment settled.
+    `payment` is as it was. `message_id` is the reversal message, or the payment's message if it came after its
+    reversal. `more` are amounts in minor units, or the code of the transaction that the payment settled.
     """
     data = {"amount_minor": payment.amount_minor, **more, "currency": payment.currency}
     journal.add(tx, "payment.reversed", now, payment, transaction_id=transaction_id, message_id=message_id, data=data)

@@ -102,14 +102,7 @@ def count_open(reader: Reader, mode: Mode) -> int:
 
 
 def next_open(reader: Reader, *, before: int | None, without: Collection[ReviewReason], mode: Mode) -> Review | None:
-    """Return the newest open review whose approval does not wait, or the newest one that is older than `before`; None if there is none.
-
-    Args:
-        reader: The database.
-        before: `seq` of a review.
-        without: Reasons to leave out.
-        mode: Live or test.
-    """
+    """Return the newest open review (with a `seq` below `before`) whose approval does not wait; None if there is none."""
     return reader.first(
         Review,
         "SELECT * FROM reviews WHERE state = 'open' AND mode = :mode "

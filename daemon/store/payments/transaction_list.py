@@ -76,13 +76,9 @@ def search_steps(text: str, indexed: Indexed, *, in_few: bool) -> Iterator[SeqQu
     """Yield the ways to search for a text, to be tried in turn until one has results.
 
     Text that starts with `svc_` is the start of a reference, or its two ends with `…` between them. One word with a
-    digit is first tried as a whole code, network ID or caller's own reference, then an amount as what was asked or received.
-    Several words are also looked for in any order.
-
-    Args:
-        text: The text to search for.
-        indexed: The rows in the index of trigrams; the others are read.
-        in_few: The list is filtered to few of the transactions, so that only its rows are read.
+    digit is first tried as a whole code, network ID or caller's own reference, then an amount as what was asked or
+    received. Several words are also looked for in any order. Rows that are not in `indexed` are read; `in_few`: the
+    list is filtered to few of the transactions, so that only its rows are read.
     """
     if text.lower().startswith("svc_"):
         yield _reference(text.lower())

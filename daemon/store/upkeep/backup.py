@@ -523,15 +523,10 @@ SELECT 'secret', n.name FROM sealed_secrets n JOIN old.sealed_secrets o USING (n
 
 
 def carry_over(old: Path | None, new: Path) -> dict[str, Any] | None:
-    """Take away in a restored copy what was taken away in the database that it replaces.
+    """Take away in a restored copy what was taken away in the database that it replaces, None if there is none.
 
-    Args:
-        old: The replaced database, None if there is none.
-        new: The restored copy.
-
-    Returns:
-        What stays off (`still_off`) and what is older than before (`earlier`), each with `what` and `name`; None if the
-        replaced database cannot be read. Then all sessions end, because nobody knows which ones did.
+    Return what stays off (`still_off`) and what is older than before (`earlier`), each with `what` and `name`; None if
+    the replaced database cannot be read. Then all sessions end, because nobody knows which ones did.
 
     Raises:
         BackupBad: The copy cannot be written.

@@ -112,10 +112,8 @@ def open_readonly(path: str) -> Iterator[Reader]:
 def damage(reader: Reader, *, whole: bool = False, pause: Callable[[float], None] | None = None) -> str:
     """Return the damage that a check of the file finds, "" if it is sound.
 
-    Args:
-        reader: Of the file.
-        whole: Also compare every index with its table, and every reference (1.6 s for a million messages, not 0.4 s).
-        pause: Called with the seconds that each table took, so that payments get half of the disk's time.
+    With `whole` also compare every index with its table, and every reference (1.6 s for a million messages, not 0.4 s).
+    `pause` is called with the seconds that each table took, so that payments get half of the disk's time.
 
     Raises:
         Unreadable: A page could not be read. Then other findings say nothing: they may come from what was not read.

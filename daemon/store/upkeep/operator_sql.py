@@ -122,12 +122,7 @@ class OperatorSql:
         ]
 
     def query(self, sql: str, values: Mapping[str, str], limit: int) -> QueryResult:
-        """Run one SELECT.
-
-        Args:
-            sql: The statement.
-            values: Of its named parameters.
-            limit: The largest number of rows.
+        """Run one SELECT with its named parameters; at most `limit` rows.
 
         Raises:
             SqlRefused: It is no SELECT, is wrong, reads something hidden, or takes over 10 s.
@@ -205,13 +200,7 @@ class _TimeLimit:
 def open_for_operator(
     path: str, monotonic: Callable[[], float], token: str, *, show_phones: bool
 ) -> Iterator[OperatorSql]:
-    """Open a snapshot of a shop's database for an operator's queries.
-
-    Args:
-        path: Of the database.
-        monotonic: The clock of the time limit, in seconds.
-        token: A random text of hex digits.
-        show_phones: Do not mask phone numbers.
+    """Open a snapshot of a shop's database for an operator's queries; `token` is a random text of hex digits.
 
     Raises:
         SqlRefused: It cannot be opened.

@@ -170,14 +170,9 @@ _SCHEDULED: Final = (
 
 
 def shift_times(tx: Tx, transaction_id: str, by: int) -> int:
-    """Correct the times of a transaction that was made by a wrong clock; return 1 if it is still unpaid.
+    """Move the times of a transaction that was made by a wrong clock by so many microseconds; return 1 if it is unpaid.
 
     Its payment code, the names in it and its SMS stay valid for as long as intended.
-
-    Args:
-        tx: The database transaction.
-        transaction_id: The transaction.
-        by: Microseconds from the wrong clock to the right one.
     """
     values = {"id": transaction_id, "by": by}
     # `created_at` is corrected too, because money that is older than a transaction does not pay it.
@@ -199,13 +194,7 @@ def shift_times(tx: Tx, transaction_id: str, by: int) -> int:
 
 
 def shorten_waits(tx: Tx, by: int, now: int) -> int:
-    """Shorten waits that became longer because the clock was set back; return how many.
-
-    Args:
-        tx: The database transaction.
-        by: Microseconds by which the clock was set; below zero.
-        now: By the clock as it is now.
-    """
+    """Shorten waits that became longer because the clock was set by `by` microseconds, below zero; return how many."""
     values = {"by": by, "now": now}
     later = "CASE WHEN {0} + :by > :now THEN {0} + :by ELSE :now END"
     return sum(
