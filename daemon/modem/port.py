@@ -110,7 +110,10 @@ def open_port(path: str) -> Port:
         raise _trouble(path, error.args[0] if error.args else None) from error
     port = Port(path, device)
     try:
-        _end_means_gone(port.fileno())
+        # pyserial sets VMIN 0, with which a read without data and a hang-up look the same (termios(3)).
+        attributes = termios.tcgetattr(port.fileno())
+        attributes[6][termios.VMIN] = 1
+        termios.tcsetattr(port.fileno(), termios.TCSANOW, attributes)
     except termios.error as error:
         port.close()
         raise _trouble(path, error.args[0]) from error
@@ -127,16 +130,6 @@ def open_port(path: str) -> Port:
             port.close()
             raise _trouble(path, error.errno) from error
     return port
-
-
-def _end_means_gone(descriptor: int) -> None:
-    """Make a read without data fail with EAGAIN, so that an empty read means a hang-up.
-
-    pyserial sets VMIN 0, with which both cases look the same (termios(3)).
-    """
-    attributes = termios.tcgetattr(descriptor)
-    attributes[6][termios.VMIN] = 1
-    termios.tcsetattr(descriptor, termios.TCSANOW, attributes)
 
 
 def _number(error: serial.SerialException) -> int | None:

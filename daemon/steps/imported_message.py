@@ -46,26 +46,18 @@ def _keep_payment(context: Context, arrived: StoredMessage, outcome: MessageOutc
     payment = _payment(context, arrived, telco_id)
     known = balances.with_id(context.tx, arrived.chain, telco_id)
     if payment is not None:
-        outcome.payment_id = payment.id
-        _mark_known_id(outcome, payment, reading)
+        same = (payment.amount_minor, payment.currency) == (reading.amount.minor, reading.amount.currency)
+        if same:
+            outcome.state, outcome.payment_id = MessageState.DUPLICATE, payment.id
+            outcome.reasons = [f"duplicate_of:{payment.id}"]
+        else:  # a conflict, which opens no review
+            outcome.trusted, outcome.reasons = False, [ReviewReason.ID_CONFLICT]
     elif known:
         # A phone read this payment and it is held. The file must not decide it.
         outcome.state = MessageState.DUPLICATE
         outcome.reasons = [f"duplicate_of:{known[0].key}"]
     else:
         pay(context, arrived, outcome, reading)
-
-
-def _mark_known_id(outcome: MessageOutcome, payment: Payment, reading: readings.Payment) -> None:
-    """Mark a message with a known ID as a duplicate, or as a conflict if its amount differs. A conflict opens no review."""
-    same = (payment.amount_minor, payment.currency) == (reading.amount.minor, reading.amount.currency)
-    if same:
-        outcome.state = MessageState.DUPLICATE
-        outcome.reasons = [f"duplicate_of:{payment.id}"]
-    else:
-        outcome.payment_id = None
-        outcome.trusted = False
-        outcome.reasons = [ReviewReason.ID_CONFLICT]
 
 
 def _keep_reversal(

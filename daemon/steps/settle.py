@@ -5,7 +5,6 @@ rows are one commit. A hub has copies of the rows of its branches; only the bran
 """
 
 from collections.abc import Sequence
-from typing import Any
 
 from msgspec import Struct
 
@@ -366,20 +365,8 @@ def add_holder(tx: Tx, outbox: Outbox, payment: Payment, how: Holding, now: int)
         if not payment.historical and not known.rejected and not told:
             outbox.forward(tx, known, payment, now, revision=again)
         return known
-    row = _holder(ids.holder_id(outbox.account_key, payment.id), payment, rejected=how.rejected, now=now)
-    holder = transactions.add(tx, {**row, "matched_by": how.matched_by, "settles": how.settles})
-    if not how.rejected and not payment.historical:
-        again = 0 if how.fresh else deliveries.times_taken_back(tx, payment.id)
-        outbox.forward(tx, holder, payment, now, method=how.method, revision=again)
-    data = {"historical": payment.historical, "rejected": how.rejected}
-    journal.add(tx, "payment.walk_in", now, payment, holder, data=data)
-    return holder
-
-
-def _holder(holder_id: str, payment: Payment, *, rejected: bool, now: int) -> dict[str, Any]:
-    """Return the row of a holder: `origin: "open"`, status SUCCESS."""
-    return {
-        "id": holder_id,
+    row = {
+        "id": ids.holder_id(outbox.account_key, payment.id),
         "mode": payment.mode,
         "origin": "open",
         "status": "SUCCESS",
@@ -389,12 +376,21 @@ def _holder(holder_id: str, payment: Payment, *, rejected: bool, now: int) -> di
         "created_with": "sms",
         "created_at": now,
         "payment_id": payment.id,
+        "matched_by": how.matched_by,
         "processing_at": payment.stored_at,
         "completed_at": now,
         "late": False,
-        "rejected": rejected,
+        "rejected": how.rejected,
         "reversed_at": payment.reversed_at,
+        "settles": how.settles,
     }
+    holder = transactions.add(tx, row)
+    if not how.rejected and not payment.historical:
+        again = 0 if how.fresh else deliveries.times_taken_back(tx, payment.id)
+        outbox.forward(tx, holder, payment, now, method=how.method, revision=again)
+    data = {"historical": payment.historical, "rejected": how.rejected}
+    journal.add(tx, "payment.walk_in", now, payment, holder, data=data)
+    return holder
 
 
 def record_expiry(tx: Tx, outbox: Outbox, transaction: Transaction, now: int) -> None:

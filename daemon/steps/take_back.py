@@ -177,14 +177,11 @@ def hold_again(tx: Tx, review: Review) -> None:
     about = None if review.transaction_id is None else transactions.get(tx, review.transaction_id)
     if about is None or about.status is not TransactionStatus.PENDING:
         return
-    if review.reason in MOVING and not _is_over(about, review):
+    is_over = about.expires_at is not None and review.created_at >= about.expires_at
+    if review.reason in MOVING and not is_over:
         transactions.hold(tx, about.id, review.payment_id)
     elif review.reason == ReviewReason.BALANCE_BREAK:
         transactions.hold(tx, about.id, None)
-
-
-def _is_over(about: Transaction, review: Review) -> bool:
-    return about.expires_at is not None and review.created_at >= about.expires_at
 
 
 def _unlearn(tx: Tx, review: Review, actor: str, now: int) -> None:

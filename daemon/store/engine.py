@@ -552,7 +552,10 @@ class Store:
             return
         writer, self._writer = self._writer, None
         self.fault = self.fault or Unavailable(Text("unavailable.closed"))
-        self._wake_all()
+        # Until the database is open again, another daemon may change any row.
+        for _, loop, wake in list(self._listeners):
+            with contextlib.suppress(RuntimeError):  # the loop was closed
+                loop.call_soon_threadsafe(wake)
         self._jobs.put(None)
         self._thread.join()
         for _ in range(READERS):
@@ -661,12 +664,6 @@ class Store:
                     late.append(job)
         self._answer(late)
 
-    def _wake_all(self) -> None:
-        """Wake every subscriber: until the database is open again, another daemon may change any row."""
-        for _, loop, wake in list(self._listeners):
-            with contextlib.suppress(RuntimeError):  # the loop was closed
-                loop.call_soon_threadsafe(wake)
-
     def _read(self, job: Callable[[Reader], T], idle: "_Connections", *, wait: bool = True) -> T:
         connection = idle.get(block=wait)
         if connection is None:
@@ -698,23 +695,18 @@ def run_job(connection: Any, job: _Job, last: _Last, *, alone: bool, database: D
         job.result = job.work(tx)
         job.topics = tx.topics
     except BaseException as error:
-        if isinstance(error, database.errors) and isinstance(database.as_unavailable(error), Unavailable):
-            raise  # it concerns every job
-        job.error = _as_refusal(error, database)
+        refused: BaseException = error
+        if isinstance(error, database.errors):
+            if isinstance(database.as_unavailable(error), Unavailable):
+                raise  # it concerns every job
+            if (code := _REFUSED_BY.get(database.broken_constraint(error))) is not None:
+                refused = Refusal(code, expected_amount=None)
+        job.error = refused
         del last[before:]
         if connection.in_transaction:
             connection.execute("ROLLBACK" if alone else "ROLLBACK TO job")
     if not alone and connection.in_transaction:
         connection.execute("RELEASE job")
-
-
-def _as_refusal(error: BaseException, database: Database) -> BaseException:
-    """Return the refusal for a row that another writer's row forbids; other errors as they are."""
-    if isinstance(error, database.errors):
-        code = _REFUSED_BY.get(database.broken_constraint(error))
-        if code is not None:
-            return Refusal(code, expected_amount=None)
-    return error
 
 
 def _write_last(connection: Any, last: _Last) -> None:

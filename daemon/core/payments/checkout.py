@@ -231,7 +231,8 @@ def view(
         received = render(payment.amount_minor, payment.currency)
         difference = render(abs(verdict.difference_minor), payment.currency)
     waits = screen is CheckoutScreen.WAITING
-    networks = _networks(firsts, request.currency)
+    usual = firsts if request.currency == "GHS" else ()
+    networks = tuple((network, NETWORK_NAMES.get(network, network)) for network in usual)
     pays = waits or screen is CheckoutScreen.SHORT
     way = _instructions(facts, firsts, menus, networks, chosen) if pays else None
     settlement = SettlementAnswer.of(request)
@@ -277,12 +278,6 @@ def no_line_receives(lines: Iterable[ShownLine], now: int) -> bool:
     return bool(placed) and not any(
         line.receives and (line.here or (line.seen_at or 0) > now - LINES_AWAY_US) for line in placed
     )
-
-
-def _networks(firsts: Mapping[str, str], currency: str) -> tuple[tuple[str, str], ...]:
-    if currency != "GHS":
-        return ()
-    return tuple((network, NETWORK_NAMES.get(network, network)) for network in firsts)
 
 
 def _instructions(

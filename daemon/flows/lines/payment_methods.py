@@ -112,7 +112,12 @@ async def change(
             sim, _device = payment_methods.where(tx, method)
             _add_event(tx, "payment_method.renamed", method, sim, caller, now)
         if number is not None and number != method.phone_number:
-            method = _renumber(tx, method, number, caller, now)
+            existing = payment_methods.with_number(tx, method.mode, method.provider, number)
+            if existing is not None:
+                raise Refusal(ErrorCode.PAYMENT_METHOD_EXISTS, payment_method_id=existing.id)
+            method = payment_methods.renumber(tx, method.id, number, now)
+            sim, _device = payment_methods.where(tx, method)
+            _add_event(tx, "payment_method.renumbered", method, sim, caller, now)
             doubts = _other_network(number, method.provider)
         return PaymentMethodAnswer.of(method, *payment_methods.where(tx, method)), doubts
 
@@ -127,16 +132,6 @@ def _own(tx: Tx, method_id: str, caller: Caller) -> PaymentMethod:
     """
     method = needed(payment_methods.get(tx, method_id, caller.lines_mode), ErrorCode.PAYMENT_METHOD_NOT_FOUND)
     refuse_copy(tx, method.branch_id)
-    return method
-
-
-def _renumber(tx: Tx, method: PaymentMethod, number: str, caller: Caller, now: int) -> PaymentMethod:
-    existing = payment_methods.with_number(tx, method.mode, method.provider, number)
-    if existing is not None:
-        raise Refusal(ErrorCode.PAYMENT_METHOD_EXISTS, payment_method_id=existing.id)
-    method = payment_methods.renumber(tx, method.id, number, now)
-    sim, _device = payment_methods.where(tx, method)
-    _add_event(tx, "payment_method.renumbered", method, sim, caller, now)
     return method
 
 

@@ -102,7 +102,7 @@ async def import_messages(
 
     def job(tx: Tx, some: Sequence[FileMessage]) -> Sequence[ImportedEntry]:
         context = _context(env, tx, line, times, pasted=pasted)
-        taken = _take_all(context, [_from_network(context, one) for one in some] if pasted else some)
+        taken = [_take(context, _from_network(context, one) if pasted else one) for one in some]
         if dry_run:
             raise _Undone(taken)
         fates = Counter(str(one.fate) for one in taken)
@@ -159,10 +159,6 @@ def _context(env: Env, tx: Tx, line: str, times: Times, *, pasted: bool) -> Cont
         raise Refusal(ErrorCode.METHOD_HAS_NO_SIM)
     context = Context.open(env, tx, source, times)
     return replace(context, imported=True)
-
-
-def _take_all(context: Context, entries: Sequence[FileMessage]) -> list[ImportedEntry]:
-    return [_take(context, entry) for entry in entries]
 
 
 def _take(context: Context, entry: FileMessage) -> ImportedEntry:

@@ -83,7 +83,8 @@ class Server:
         # Names this process: a daemon that hangs is cut off as a whole, with its reading connections.
         name = f"momo on {socket.gethostname()[:24]}, process {os.getpid()}, {os.urandom(4).hex()}"
         self._info = psycopg.conninfo.make_conninfo("", **{**DEFAULTS, **given, "application_name": name})
-        self.server = _described(given)
+        hosts = given.get("host") or given.get("hostaddr") or "this machine"
+        self.server = f"PostgreSQL, database {given.get('dbname') or given.get('user') or 'momo'} on {hosts}"
         self._changes = 0
 
     def connect(self, now_us: int, readers: int, *, create: bool) -> tuple[Any, list[Any]]:
@@ -163,20 +164,10 @@ def _take_lock(connection: Connection) -> None:
         if holder is not None and holder[1] is not None and holder[1] > HUNG_S:
             connection.execute(_END, {"name": holder[0]})
         elif time.monotonic() > until:  # noqa: TID251 -- the same
-            writer = "another daemon" if holder is None else f"the writer, {_plain(holder[0])}"
+            # Without the part that makes its name unique.
+            writer = "another daemon" if holder is None else f"the writer, {holder[0].rpartition(', ')[0] or holder[0]}"
             raise Unavailable(Text("unavailable.standby", writer=writer), RETRY_S, cause=FaultCause.STANDBY)
         waiting.wait(ASK_EVERY_S)
-
-
-def _plain(name: str) -> str:
-    """Return the writer's name without the part that makes it unique."""
-    return name.rpartition(", ")[0] or name
-
-
-def _described(given: dict[str, Any]) -> str:
-    """Return the database and its hosts for people."""
-    hosts = given.get("host") or given.get("hostaddr") or "this machine"
-    return f"PostgreSQL, database {given.get('dbname') or given.get('user') or 'momo'} on {hosts}"
 
 
 def _text(error: Exception) -> str:
