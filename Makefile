@@ -60,7 +60,7 @@ demo: $(RUNTIME) ## Show a payment in a throw-away shop with an emulated phone
 
 # With make demo-hub STORE=postgresql:///momo the hub is on that empty database, and a second daemon takes over from the first.
 demo-hub: $(EXTRAS) ## Show head office and two branches, with a connection that is cut and comes back
-	@$(BIN)/python -m daemon demo-hub $(if $(STORE),--store $(STORE))
+	@$(BIN)/python -m tests.hub_demo $(if $(STORE),--store $(STORE))
 
 check: $(DEV) ## Check format, lint, types, layers and dependencies
 	$(BIN)/ruff format --check

@@ -19,7 +19,7 @@ from daemon.open_shop import EXIT_USAGE, StartError
 COMMANDS: Final = {
     "run": "run", "setup": "setup", "password-set": "setup", "backup": "backup", "certificate": "certificate",
     "config": "config", "db": "db", "logs": "config", "move": "move", "upgrade-check": "doctor", "verify": "decode",
-    "decode": "decode", "doctor": "doctor", "demo": "run", "demo-hub": "run",
+    "decode": "decode", "doctor": "doctor", "demo": "run",
 }  # fmt: skip
 """Command -> its module."""
 Add: TypeAlias = Callable[..., argparse.ArgumentParser]
@@ -66,8 +66,6 @@ def _add_daemon_commands(add: Add) -> None:
     _add_flags(run, "simulated-phone", "log-json", "supervised")
     demo = add("demo", help="play one payment from SMS to webhook")
     _add_flags(demo, "keep")
-    chain = add("demo-hub", help="play head office and two branches")
-    chain.add_argument("--store", metavar="URL", default="", help="the hub's [store] url")
     logs = add("logs", help="show the log; needs no daemon")
     for name in ("since", "level", "component", "lines", "after"):
         logs.add_argument(f"--{name}", default="")

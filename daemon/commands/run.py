@@ -73,16 +73,3 @@ def demo_command(options: argparse.Namespace, _places: Places) -> int:
         return run_demo(Console(highlight=False), keep=options.keep)
     except KeyboardInterrupt:
         return 130
-
-
-def demo_hub_command(options: argparse.Namespace, _places: Places) -> int:
-    """Run the demo of a hub with branches."""
-    from rich.console import Console  # noqa: PLC0415 -- the daemon itself never needs it
-
-    from daemon.demo.chain import run_demo  # noqa: PLC0415 -- the same
-
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
-    try:
-        return run_demo(Console(highlight=False), options.store)
-    except KeyboardInterrupt:
-        return 130

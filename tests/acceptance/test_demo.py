@@ -52,7 +52,7 @@ def test_the_demo_of_a_hub_pays_at_branches_also_while_the_line_is_cut() -> None
     with tempfile.TemporaryDirectory(prefix="m-") as folder, contextlib.ExitStack() as stack:
         store = ["--store", stack.enter_context(ThrowAwayServer()).new_database()] if is_installed() else []
         done = subprocess.run(
-            [sys.executable, "-m", "daemon", "demo-hub", *store],
+            [sys.executable, "-m", "tests.hub_demo", *store],
             cwd=ROOT, env={**os.environ, "TMPDIR": folder, "COLUMNS": "160", "NO_COLOR": "1"},
             capture_output=True, text=True, timeout=280, check=False, stdin=subprocess.DEVNULL,
         )  # fmt: skip

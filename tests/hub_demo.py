@@ -3,10 +3,13 @@
 The connection is cut and comes back. With the hub on PostgreSQL a standby daemon takes over at the end.
 """
 
+import argparse
 import contextlib
 import json
 import shutil
+import signal
 import socket
+import sys
 import tempfile
 import time
 from collections.abc import Callable
@@ -191,3 +194,19 @@ def _free_port() -> int:
     with socket.socket() as found:
         found.bind(("127.0.0.1", 0))
         return int(found.getsockname()[1])
+
+
+def main() -> int:
+    """Run the demo; `--store` is the hub's `[store] url`."""
+    parser = argparse.ArgumentParser(prog="make demo-hub")
+    parser.add_argument("--store", metavar="URL", default="")
+    # SIGTERM ends the demo as Ctrl-C does, so that the clean-up runs.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        return run_demo(Console(highlight=False), parser.parse_args().store)
+    except KeyboardInterrupt:
+        return 130
+
+
+if __name__ == "__main__":
+    sys.exit(main())
