@@ -397,8 +397,7 @@ class Daemon:
     async def _work(self, always: Sequence[asyncio.Task[Any]]) -> set[asyncio.Task[Any]]:
         """Run the loops that need the database, until one of `always` ends, or the database cannot be used.
 
-        Returns:
-            The tasks of `always` that ended; none if the database cannot be used.
+        Return the tasks of `always` that ended; none if the database cannot be used.
         """
         env, log = self._env, self._log
         settings = env.config.webhooks

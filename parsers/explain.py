@@ -68,12 +68,7 @@ class Nearest:
 
 
 def nearest(body: str, networks: Iterable[str] | None = None) -> Nearest | None:
-    """Return the nearest wording, or None if the text shares no fixed words with any wording.
-
-    Args:
-        body: The whole message.
-        networks: Short names of the networks to search; None means all.
-    """
+    """Return the nearest wording of these networks (None: of all), or None if the text shares no fixed words with any."""
     of = WORDINGS if networks is None else {name: WORDINGS.get(name, ()) for name in networks}
     return nearest_of(body, (wording for wordings in of.values() for wording in wordings))
 

@@ -97,8 +97,7 @@ def read_balance(text: str, currency: str) -> Money | None:
 def read_api_amount(text: str, currency: str = "GHS") -> int | None:
     """Read an amount in the strict form of the API: ASCII digits, at most 2 decimals, 0.01 to 1000000.00.
 
-    Returns:
-        Minor units, or None for a sign, an exponent, a space, a separator or a value out of range.
+    Return minor units, or None for a sign, an exponent, a space, a separator or a value out of range.
     """
     match = _API_AMOUNT.fullmatch(text)
     if match is None:

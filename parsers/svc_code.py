@@ -82,9 +82,7 @@ def is_of_hub(code: str) -> bool:
 def complete_code(before: str, after: str) -> str | None:
     """Return the only code with one unknown character between these two parts, or None.
 
-    Args:
-        before: The characters before the unknown one, upper case.
-        after: The characters after it; `before` and `after` have 5 characters together.
+    They are upper case and have 5 characters together.
     """
     assert len(before) + len(after) == LENGTH - 1
     if not all(character in _VALUES for character in before + after):

@@ -23,10 +23,9 @@ _MONTHS: Final = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep",
 
 
 def read_printed(text: str) -> datetime | None:
-    """Read a receipt's `2026-09-07 11:02:51`; Ghana's clock is UTC all year.
+    """Read a receipt's `2026-09-07 11:02:51` as an aware datetime; Ghana's clock is UTC all year.
 
-    Returns:
-        An aware datetime in UTC, or None if it is not such a time.
+    None for anything else.
     """
     match = _PRINTED.fullmatch(text.strip())
     if match is None:
@@ -77,10 +76,9 @@ def _read_day(text: str, order: str) -> tuple[int, int, int] | None:
 
 
 def read_iso(text: str) -> int | None:
-    """Read ISO 8601 with a zone (`Z` or an offset); digits beyond microseconds are cut off.
+    """Read ISO 8601 with a zone (`Z` or an offset) as microseconds since 1970 in UTC; further digits are cut off.
 
-    Returns:
-        Microseconds since 1970 in UTC, or None if the zone is missing, the day does not exist, or the form is wrong.
+    None if the zone is missing, the day does not exist, or the form is wrong.
     """
     match = _ISO.fullmatch(text)
     if match is None:

@@ -30,7 +30,7 @@ def decode_command(options: argparse.Namespace, _places: Places) -> int:
 def decode(groups: Iterable[Sequence[str]], *, join: bool) -> list[dict[str, Any]]:
     """Return `{sender, text}` for each message, or `{text: None, why}` for one that cannot be read.
 
-    With `join`, the parts of a long message are in separate groups, in any order.
+    With `join` the parts of a long message are in separate groups, in any order; join them.
     """
     found: list[dict[str, Any]] = []
     waiting: dict[PartKey, list[Deliver]] = {}

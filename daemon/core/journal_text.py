@@ -16,11 +16,9 @@ Facts = Mapping[str, Any]
 
 
 def facts(data: str, currency: str | None) -> dict[str, Any]:
-    """Return the details of an entry.
+    """Return the details of an entry, whose money is in minor units, each named `..._minor`.
 
-    Args:
-        data: The entry's JSON; money in it is in minor units, each named `..._minor`.
-        currency: ISO 4217 code of the entry's subject; None is the cedi. A currency in the entry itself comes first.
+    `currency` is that of its subject; None is the cedi. A currency in the entry itself comes first.
     """
     held: dict[str, Any] = _decode(data)
     if BESIDE in data:

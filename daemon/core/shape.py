@@ -51,11 +51,9 @@ _READ_AS: Final = {"text": str, "object": dict}
 def sample(example: object, note: str = "", *, schema: dict[str, Any] | None = None, **limits: Any) -> Meta:
     """Return the sample and the description of a member.
 
-    Args:
-        example: A valid value as it stands in JSON; the samples of the document and of the CLI's tests are made of it.
-        note: The description.
-        schema: Further keywords of the JSON Schema, such as a `format`.
-        limits: Limits of `msgspec.Meta`, such as `max_length`.
+    `example` is a valid value as it stands in JSON; the samples of the document and of the CLI's tests are made of it.
+    `schema` has further keywords of the JSON Schema, such as a `format`; `limits` are those of `msgspec.Meta`, such as
+    `max_length`.
     """
     return Meta(examples=[example], description=note or None, extra_json_schema=schema, **limits)
 

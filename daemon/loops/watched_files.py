@@ -30,11 +30,9 @@ class FolderWatch:
     """Watches folders."""
 
     def __init__(self, is_wanted: Callable[[Path], bool], on_change: Callable[[], None]) -> None:
-        """Prepare; `arm` begins.
+        """Prepare; `arm` begins. `is_wanted` returns whether the change of a file is reported.
 
-        Args:
-            is_wanted: Returns whether the change of a file is reported.
-            on_change: Called in the thread of the watch.
+        `on_change` is called in the thread of the watch.
         """
         self._is_wanted = is_wanted
         self._on_change = on_change

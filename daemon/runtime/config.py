@@ -638,8 +638,7 @@ class SourceSettings(Struct, frozen=True):
 def fault_of_sources(sources: Sequence[tuple[SourceSettings, frozenset[str]]]) -> tuple[str, str]:
     """Return the fault of the entries together, and its key; empty texts if they are valid.
 
-    Args:
-        sources: Each entry, and the keys that it sets.
+    `sources` has each entry, and the keys that it sets.
     """
     names, rows = set[str](), rows_of(SOURCES, SourceSettings)
     for source, keys in sources:

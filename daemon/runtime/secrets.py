@@ -61,14 +61,11 @@ class Vault:
     """Seals and opens secrets with AES-256-GCM; the purpose is authenticated, so one secret cannot replace another."""
 
     def __init__(self, places: Places, store: str, credentials: str = "") -> None:
-        """Create it; the key is fetched on first use.
+        """Create it; the key is fetched on first use, and an existing key stays where it is.
 
-        Args:
-            places: Paths of the shop.
-            store: `[secrets] store`, the place of a new key: `auto` (the credential if the service has one; the file if
-                the home is self-contained or there is no keyring; else the keyring), `keyring` or `file`. An existing key
-                stays where it is.
-            credentials: Folder of the service's credentials, "" outside a service.
+        `store` is the place of a new key: `auto` (the credential if the service has one; the file if the home is
+        self-contained or there is no keyring; else the keyring), `keyring` or `file`. `credentials` is the folder of
+        the service's credentials, "" outside a service.
         """
         self._places = places
         self._store = store

@@ -174,14 +174,9 @@ class HostProbe:
         resolver: Resolver | None = None,
         connector: Connector = connect_socket,
     ) -> None:
-        """Create the dialers.
+        """Create the dialers. `policy` is for receivers.
 
-        Args:
-            policy: Address policy for receivers.
-            probe_hosts: Hosts of the settings, which may have private addresses (but not a metadata address).
-            connect_timeout_s: Time limit of each probe.
-            resolver: Resolves names; the system's by default.
-            connector: Opens the connections.
+        The hosts of the settings, `probe_hosts`, may have private addresses (but not a metadata address).
         """
         self.probe_hosts = tuple(probe_hosts)
         looked_up = resolver or SystemResolver()

@@ -279,13 +279,9 @@ class HttpConnection(httpx.AsyncByteStream):
     def __init__(
         self, origin: Origin, stream: SocketStream, bytes_max: int, give_back: Callable[["HttpConnection"], None]
     ) -> None:
-        """Create it.
+        """Create it. `bytes_max` limits one answer: the body, the head, and chunk marks.
 
-        Args:
-            origin: The server.
-            stream: The bytes.
-            bytes_max: Limit of one answer: the body, the head, and chunk marks.
-            give_back: Called when the answer was read, or is not wanted any more; keeps the connection or aborts it.
+        `give_back` is called when the answer was read, or is not wanted any more; it keeps the connection or aborts it.
         """
         self.origin = origin
         self.stream = stream

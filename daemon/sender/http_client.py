@@ -44,11 +44,9 @@ class HttpClient:
     """A client of one server."""
 
     def __init__(self, url: str, context: Callable[[], ssl.SSLContext]) -> None:
-        """Create it; nothing is connected yet.
+        """Create it; nothing is connected yet. Paths are appended to `url`.
 
-        Args:
-            url: The server's address, which paths are appended to.
-            context: Makes the TLS context; only called for https, because it may load the CAs.
+        `context` makes the TLS context; it is only called for https, because it may load the CAs.
 
         Raises:
             ExchangeError: It is not an address.
@@ -77,12 +75,8 @@ class HttpClient:
     ) -> tuple[httpx.Response, bytes]:
         """POST, and return the answer and its body as it came. Cancelling it closes the connection.
 
-        Args:
-            path: Appended to the address.
-            headers: Sent after those of every request.
-            body: Sent byte for byte.
-            timeout_s: Time limit of the request with the head of its answer, and then of each part of the body.
-            whole_s: Time limit of all, also while parts come.
+        `headers` are sent after those of every request. `timeout_s` limits the request with the head of its answer, and
+        then each part of the body; `whole_s` all, also while parts come.
 
         Raises:
             ExchangeError: The server was not reached, or did not answer properly or in time.

@@ -104,16 +104,11 @@ class Sender:
             self._transport = Transport(self._dialer, context, RECEIVED_BYTES_MAX, age_s_max=CHECK_S, repeats=True)
 
     async def post(self, url: str, headers: Mapping[str, str], body: bytes) -> AttemptOutcome:
-        """Make one attempt.
+        """Make one attempt and return its outcome.
 
-        Args:
-            url: The endpoint's URL; it need not have been checked.
-            headers: Signature, event and so on. `Accept-Encoding: identity` is added. While the wall clock differs much
-                from `webhook-timestamp`, the best known time, certificates are checked at that time.
-            body: The body, sent byte for byte.
-
-        Returns:
-            The outcome. Failures of the network, the receiver or the address check are not raised.
+        Failures of the network, the receiver or the address check are not raised. `url` need not have been checked.
+        `Accept-Encoding: identity` is added to the headers. While the wall clock differs much from `webhook-timestamp`,
+        the best known time, certificates are checked at that time.
         """
         loop = asyncio.get_running_loop()
         started = loop.time()

@@ -55,16 +55,12 @@ class Transport(httpx.AsyncBaseTransport):
         idle_s_max: float = math.inf,
         repeats: bool = False,
     ) -> None:
-        """Create it; nothing is connected yet.
+        """Create it; nothing is connected yet. `dialer` checks the address of each new connection, and opens it.
 
-        Args:
-            dialer: Checks the address of each new connection, and opens it.
-            context: The certificate check. With None only http is spoken, otherwise only https.
-            answer_bytes_max: Limit of one answer: the body, the head, and chunk marks.
-            age_s_max: How long a connection is used, and so its address check.
-            idle_s_max: Longest time between two requests over one connection.
-            repeats: A request whose warm connection breaks before any byte of an answer is sent once more on a new one.
-                Only for what the other side may get twice (RFC 9110 section 9.2.2).
+        Without `context`, the certificate check, only http is spoken, otherwise only https. `age_s_max` is how long a
+        connection is used, and so its address check; `idle_s_max` the longest time between two requests over one. With
+        `repeats` a request whose warm connection breaks before any byte of an answer is sent once more on a new one:
+        only for what the other side may get twice (RFC 9110 section 9.2.2).
         """
         self._dialer = dialer
         self._context = context

@@ -25,8 +25,7 @@ BATCH: Final = 50
 def rejudge_held(tx: Tx, env: Env, row: Confirmed, times: Times, after: int = 0) -> int | None:
     """Judge a batch of held messages from the confirmed sender, oldest first.
 
-    Returns:
-        The position at which the next batch starts; None when all are done.
+    Return the position at which the next batch starts; None when all are done.
     """
     provider = provider_of_network(row.network)
     assert provider is not None, "a wording is of a network that we know"

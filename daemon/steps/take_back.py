@@ -198,9 +198,8 @@ def take_back_rejection(
 ) -> tuple[Transaction | None, Payment | None, int]:
     """Undo a rejection.
 
-    Returns:
-        The transaction or holder that the payment pays now, the payment, and how many messages rejected with it were
-        judged again too.
+    Return the transaction or holder that the payment pays now, the payment, and how many messages rejected with it were
+    judged again too.
     """
     now = times.wall_us
     if review.payment_id is not None:

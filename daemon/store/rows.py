@@ -176,9 +176,8 @@ Slices = tuple[tuple[int, int, type[Struct] | None], ...]
 def of_join(sql: str, models: tuple[tuple[str, type[Struct]], ...]) -> tuple[str, Slices]:
     """Return a statement with the columns of the model for each `p.*`, and where each selected value is in a row.
 
-    Args:
-        sql: The statement; it may begin with other ones (`WITH`).
-        models: The name of a table in the statement, such as `p`, and its model.
+    The statement may begin with other ones (`WITH`). `models` has the name of a table in it, such as `p`, and its
+    model.
     """
     depth, edges = 0, list[int]()
     for match in _PART.finditer(sql):

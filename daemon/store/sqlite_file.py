@@ -185,11 +185,9 @@ def _connect_reader(path: str) -> sqlite3.Connection:
 
 
 def file_uri(path: str | Path, query: str) -> str:
-    """Return the address for `sqlite3.connect(..., uri=True)` of the file at a path, which may have any characters.
+    """Return the address for `sqlite3.connect(..., uri=True)` of a file, whose path may have any characters.
 
-    Args:
-        path: Of the file.
-        query: The parameters (sqlite.org/uri.html), such as `mode=ro`.
+    `query` has the parameters (sqlite.org/uri.html), such as `mode=ro`.
     """
     text = str(path).replace("%", "%25").replace("?", "%3f").replace("#", "%23")
     # Without an empty host, a path that begins with // would name one.

@@ -328,17 +328,12 @@ class LineStatusAnswer(Struct, frozen=True):
         phones: Sequence[ModemHealth] | None,
         now_us: int,
     ) -> Self:
-        """Return the line status; a phone in a state that shows no message gets a `trouble`, and the lines are not ready.
+        """Return the line status.
 
-        Args:
-            devices: The phones that were not forgotten.
-            sims: The SIMs that are in a slot; those that are ignored are left out.
-            methods: The merchant numbers in use.
-            unplaced: Number of payments of the last 30 days that matched none of them, by SIM key. Those of SIMs that are in no
-                phone now count too.
-            gaps: Money of the last 30 days that no message reported, by SIM key.
-            phones: The ports as they are now; None in the sandbox, which has none: there every SIM receives.
-            now_us: Our time.
+        A phone in a state that shows no message gets a `trouble`, and the lines are not ready. SIMs that are ignored
+        are left out. By SIM key, `unplaced` has the number of payments of the last 30 days that matched no number, also
+        those of SIMs that are in no phone now, and `gaps` the money that no message reported. `phones` is None in the
+        sandbox: there every SIM receives.
         """
         sims = [sim for sim in sims if sim.ignored_at is None]
         numbers = readiness.by_sim(methods)

@@ -86,12 +86,7 @@ def device_id(provider: str) -> str:
 
 
 def telco_id(provider: str, number: int) -> str:
-    """Return an ID in the network's form.
-
-    Args:
-        provider: Canonical.
-        number: An unused number below `TELCO_IDS`.
-    """
+    """Return an ID in the form of a provider (canonical) for an unused number below `TELCO_IDS`."""
     leading = "932" if provider == "momo_mtn" else "152"
     return f"{leading}{number:08d}"
 

@@ -97,8 +97,7 @@ class Explanation(Struct, frozen=True):
 def by_itself(entry: ChainEntry | None) -> Text:
     """Return the event that releases a held message or payment without a decision, as a sentence.
 
-    Args:
-        entry: The entry of the held message in its balance chain; None for anything else.
+    `entry` is that of the held message in its balance chain; None for anything else.
     """
     if entry is None or entry.standing is Standing.DOUBTFUL or not entry.pays:
         return Text("review.by_itself.never")

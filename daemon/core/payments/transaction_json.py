@@ -270,14 +270,7 @@ class InitializedTransactionAnswer(Struct, frozen=True):
     def of(
         cls, transaction: Transaction, *, checkout_url: str, payer_sms_sent: bool, methods: Iterable[PaymentMethod]
     ) -> Self:
-        """Return the answer of a new transaction.
-
-        Args:
-            transaction: The new transaction.
-            checkout_url: `<public_base_url>/pay/<public_slug>`.
-            payer_sms_sent: The code was durably queued to the payer.
-            methods: The numbers that the customer can pay.
-        """
+        """Return the answer of a new transaction. `payer_sms_sent`: the code was durably queued to the payer."""
         return shown(
             cls,
             transaction,

@@ -27,11 +27,9 @@ _DIGITS_COMPARED: Final = 9
 
 
 def forget_in_json(text: str, number: str) -> str:
-    """Return a JSON text without its payer. From a text that is not JSON, only the number is removed.
+    """Return a JSON text without its payer: the body of a webhook, a routing decision, the details of a review.
 
-    Args:
-        text: As stored: the body of a webhook, a routing decision, the details of a review.
-        number: E.164.
+    From a text that is not JSON, only the number (E.164) is removed.
     """
     try:
         value = json.loads(text)

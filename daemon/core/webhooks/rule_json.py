@@ -192,8 +192,7 @@ def _reason(receiver: RoutedEndpoint, claim: EndpointClaim | None, *, placed: bo
 def read_sample(sample: dict[str, Any]) -> tuple[dict[str, Any], list[str], list[tuple[str, str]]]:
     """Read a sample of a payload's `data`, or a whole payload.
 
-    Returns:
-        The known fields by their dotted names, the unknown names, and (name, required form) of each wrong value.
+    Return the known fields by their dotted names, the unknown names, and (name, required form) of each wrong value.
     """
     if isinstance(sample.get("data"), dict):
         sample = sample["data"]

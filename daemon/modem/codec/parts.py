@@ -97,9 +97,7 @@ def is_near(one: Part, other: Part) -> bool:
 def choose(total: int, candidates: Sequence[Part]) -> Assembly | None:
     """Return the best assembly of `total` parts; None while a position lacks one.
 
-    Args:
-        total: The number of parts of the message.
-        candidates: Parts with the same PartKey that have formed no message yet.
+    `candidates` have the same PartKey and have formed no message yet.
     """
     places: list[list[int]] = [[] for _ in range(total)]
     for index, part in enumerate(candidates):

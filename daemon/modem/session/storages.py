@@ -249,9 +249,7 @@ class Slots:
     def hand_out(self, part: StoredPart) -> tuple[bool, StoredPart | None]:
         """Register the content of a slot.
 
-        Returns:
-            Whether to hand the part out, and the part that was registered for this slot but is no
-            longer in it.
+        Return whether to hand the part out, and the part that was registered for this slot but is no longer in it.
         """
         key = (part.storage, part.index)
         held = self._held.get(key)

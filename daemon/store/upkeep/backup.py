@@ -268,11 +268,10 @@ def check_opens(path: Path, now_us: int) -> None:
 
 
 def count_losses(old: Path, new: Path) -> tuple[int, int]:
-    """Compare a database with the copy that replaces it.
+    """Compare a database with the copy that replaces it; (0, 0) if it cannot be read.
 
-    Returns:
-        The number of payments that only the old one has, and the number of webhooks that the new one has still to send
-        although the old one had delivered them. (0, 0) if the old one cannot be read.
+    Return the number of payments that only the old one has, and of webhooks that the new one has still to send although
+    the old one had delivered them.
     """
     try:
         with contextlib.closing(sqlite3.connect(file_uri(new, "immutable=1"), uri=True)) as base:
