@@ -1,6 +1,7 @@
 """Demands on the result of a game (docs/contributing/trust.md)."""
 
 import itertools
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Final
 
@@ -112,9 +113,14 @@ def _nothing_forged(result: Result) -> list[str]:
 
 
 def _within_limits(result: Result) -> list[str]:
+    """Return what passed the limit of a day, of what counts to it, or the bound between two proofs, to which all counts."""
+    counted: Counter[int] = Counter()
+    for one in result.forged:
+        if one.limited and not one.told_first:
+            counted[day_of(one.at)] += one.amount
     days = [
         f"paid {money(amount)} of forged money on day {day}; the limit was {money(result.limits[day])}"
-        for day, amount in sorted(result.forged_by_day().items())
+        for day, amount in sorted(counted.items())
         if amount > result.limits[day]
     ]
     for proof, forged in itertools.groupby(result.forged, lambda one: one.proved_at):

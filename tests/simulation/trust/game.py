@@ -14,6 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
+from daemon.core.messages.line_trust import LIMIT_RECEIPTS
 from tests.fakes.receipts import MTN_SENDER
 from tests.simulation.trust.player import Moment, Player
 from tests.simulation.trust.product import Limit, Paid, Product
@@ -118,6 +119,7 @@ class Forged:
     Attributes:
         sent: When it was sent; None for a text that was not sent as a whole.
         at: When it paid.
+        limited: It counted to the limit of its day.
         told_first: The numbers of the changes of the wallet, none of them paid otherwise, in which this money came in.
         proved_at: When the line had its last proof before it paid.
     """
@@ -128,6 +130,7 @@ class Forged:
     sent: int | None
     at: int
     how: str
+    limited: bool
     told_first: tuple[int, ...] = ()
     proved_at: int = 0
 
@@ -212,6 +215,7 @@ class _Game:
         self._complete_at: dict[int, int] = {}
         self._paid: dict[int, Fate] = {}
         self._takings: Counter[int] = Counter()
+        self._receipts: Counter[int] = Counter()
         self._claimed: set[int] = set()
         self._sweeps: set[int] = set()
         self._jammed = 0
@@ -412,10 +416,10 @@ class _Game:
                     self._wrong.append((self.now, one.id))
                 await self.product.decide(one, genuine=genuine, code=code)
                 self._note_payments()
-        for message_id, body in self.product.foreign_receipts(self.now - UNTOLD_FOR):
+        for message_id, body in self.product.shown_receipts(self.now - UNTOLD_FOR):
             change = self._by_text.get(body)
             if change is not None and change.at <= self.now:
-                # A customer shows his message: the network has a new centre.
+                # A customer shows his message: the network has a new centre, or a forged chain contradicted it.
                 await self.product.trust(message_id)
                 self._note_payments()
         self._how = "later"
@@ -441,8 +445,11 @@ class _Game:
 
     def _note_payments(self) -> None:
         for paid in self.product.new_payments():
-            self._takings[day_of(self.now)] += paid.amount
             change = self._by_text.get(paid.body)
+            # A usual day is one of the network's times.
+            day = day_of(self.now if change is None else change.at)
+            self._takings[day] += paid.amount
+            self._receipts[day] += 1
             if change is None or change.kind is not Kind.RECEIPT:
                 self.result.forged.append(self._forged(paid))
                 continue
@@ -460,7 +467,7 @@ class _Game:
         sent = self._sent.get(paid.body)
         return Forged(
             paid.body, paid.amount, paid.balance, sent, self.now,
-            "at once" if sent is not None and self.now - sent < 5 * SECOND else self._how,
+            "at once" if sent is not None and self.now - sent < 5 * SECOND else self._how, paid.limited,
             proved_at=self.product.proved_at(),
         )  # fmt: skip
 
@@ -512,20 +519,21 @@ class _Game:
         return one
 
     def _limit(self, day: int) -> int:
-        """Return the most that `unconfirmed_limit` may be on a day, minor units."""
+        """Return the most that `unconfirmed_limit` may be on a day, minor units: half a usual day, or twelve usual receipts."""
         limit = self.setting.limit
         if limit != "auto":
             return int(limit) * 100
-        return max(20_000, *self._usual(day, 1))
+        days = [back for back in range(day) if self._receipts[back]]
+        twelve = [LIMIT_RECEIPTS * self._takings[back] // self._receipts[back] for back in days]
+        return max(20_000, *self._usual(day, 1), *twelve)
 
     def _usual(self, day: int, halves: int) -> list[int]:
         """Return so many halves of the usual takings of a day; any number of the days before may count as usual."""
         if day == 0:  # twelve of its receipts are at most all of them
             return [0, halves * self._takings[0]]
-        return [0] + [
-            halves * sum(self._takings[day - back] for back in range(1, span + 1)) // span // 2
-            for span in range(1, min(14, day) + 1)
-        ]
+        # A day without receipts is no usual day.
+        open_days = [takings for back in range(1, day + 1) if (takings := self._takings[day - back])]
+        return [0] + [halves * sum(open_days[:span]) // span // 2 for span in range(1, min(14, len(open_days)) + 1)]
 
     def note_sent(self, text: str) -> None:
         """Remember when the adversary sent a text."""

@@ -17,6 +17,7 @@ from daemon import wire
 from daemon.core.access.callers import ALL_SCOPES, Caller, CallerKind
 from daemon.core.errors import Refusal
 from daemon.core.inputs import PhoneIdentity, ReadPart, Source
+from daemon.core.messages.balance_chain import Counts
 from daemon.env import Env
 from daemon.flows.lines import modems, smscs, wallet
 from daemon.flows.messages import ingest, settle_lines
@@ -67,6 +68,7 @@ class Paid:
     Attributes:
         body: The text of its message.
         used: Whether it paid an order.
+        limited: Whether it counts to the limit of its day.
     """
 
     body: str
@@ -75,6 +77,7 @@ class Paid:
     telco_id: str
     at: int
     used: bool
+    limited: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,11 +259,13 @@ class Product:
                 return
             answer = proof.question
 
-    def foreign_receipts(self, stored_before: int) -> list[tuple[str, str]]:
-        """Return the receipts that only their centre makes doubtful."""
+    def shown_receipts(self, stored_before: int) -> list[tuple[str, str]]:
+        """Return the held receipts without a review, of a foreign centre or contradicted: their customers ask for them."""
         return self._look(
             "SELECT m.id, m.body FROM line_balances b JOIN messages m ON m.seq = b.message_seq WHERE b.standing = 'doubtful' "
-            f"AND b.why = 'foreign' AND b.doubts = '[]' AND b.pays = 1 AND m.state = 'held' AND b.stored_at <= {stored_before}"
+            f"AND b.doubts = '[]' AND b.pays = 1 AND m.state = 'held' AND b.stored_at <= {stored_before} "
+            "AND (b.why = 'foreign' OR b.why = 'contradicted' AND NOT EXISTS "
+            "(SELECT 1 FROM reviews r WHERE r.message_id = m.id AND r.state = 'open'))"
         )
 
     async def trust(self, message_id: str) -> None:
@@ -277,14 +282,15 @@ class Product:
         """Return the payments since the last call."""
         found = self._look(
             "SELECT p.seq, COALESCE(m.body, ''), p.amount_minor, p.balance_minor, p.telco_transaction_id, "
-            "p.standing = 'used' FROM payments p JOIN messages m ON m.seq = p.message_seq "
-            f"WHERE p.seq > {self._seen} ORDER BY p.seq"
+            f"p.standing = 'used', b.counts = {Counts.LIMIT:d} FROM payments p JOIN messages m ON m.seq = p.message_seq "
+            f"LEFT JOIN line_balances b ON b.message_seq = m.seq WHERE p.seq > {self._seen} ORDER BY p.seq"
         )
         now = self.clock.now_us()
         if found:
             self._seen = found[-1][0]
         return [
-            Paid(body, amount, balance, telco_id, now, bool(used)) for _, body, amount, balance, telco_id, used in found
+            Paid(body, amount, balance, telco_id, now, bool(used), bool(limited))
+            for _, body, amount, balance, telco_id, used, limited in found
         ]
 
     def reversed_ids(self) -> set[str]:
