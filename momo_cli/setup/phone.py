@@ -71,12 +71,13 @@ def offer(setup: Setup) -> Row | None:
 
 def _offer_phone(setup: Setup) -> Row:
     """Add a phone; its key and the app's settings are the next commands."""
+    app = setup.ask("Its app? httpsms, textbee, smsforwarder (Enter: capcom6) ", "momo phones add").lower() or "capcom6"
     networks = _ask_networks(setup)
     setup.say("  Whoever holds the phone can invent messages. Without a yes they are history only.")
     may_pay = setup.agreed("May its messages pay?", "--android-may-pay")
     taken = {str(row["name"]) for row in setup.client.get(Path.LOCAL_SOURCES).data or ()}
     name = next(name for number in range(1, 100) if (name := f"phone{number}") not in taken)
-    _add_phone(setup, name, networks, may_pay=may_pay)
+    _add_phone(setup, name, networks, may_pay=may_pay, app=app)
     _restart(setup)
     certificate = [] if setup.get("http.tls_cert") else ["momo daemon certificate create"]
     following = [*certificate, f"momo phones rotate-key {name} --qr", "momo phones sources"]
@@ -101,10 +102,12 @@ def _add_stick(setup: Setup, url: str) -> None:
     setup.restart |= bool(added["changed"]) and setup.client.alive()
 
 
-def _add_phone(setup: Setup, name: str, networks: tuple[str, ...], *, may_pay: bool) -> None:
+def _add_phone(setup: Setup, name: str, networks: tuple[str, ...], *, may_pay: bool, app: str = "capcom6") -> None:
     entry: dict[str, Any] = {"name": name, "kind": SourceKind.POST.value, "networks": list(networks)}
     if may_pay:
         entry["may_pay"] = True
+    if app != "capcom6":
+        entry["preset"] = app
     words = ("add-source", "--", json.dumps(entry))
     added = run_verb(setup.terminal, "config", "--json", *words).data
     setup.restart |= bool(added["changed"]) and setup.client.alive()

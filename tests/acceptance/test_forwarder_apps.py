@@ -1,4 +1,4 @@
-"""An Android phone as a source, over real HTTPS: the daemon and the app are killed at random moments."""
+"""Apps that forward SMS, of every preset, over real HTTPS: the daemon and the app are killed at random moments."""
 
 import contextlib
 import json
@@ -13,17 +13,19 @@ import pytest
 from daemon import wire
 from daemon.core import ids
 from daemon.runtime import own_certificate
-from tests.fakes.forwarder_app import PASSWORD, USER, ForwarderApp, Sms
+from tests.fakes.forwarder_app import CUSTOM, PASSWORD, PDU, USER, ForwarderApp, Sms
 from tests.fakes.invariants import check_invariants
 from tests.fakes.real_shop import RealShop, pause, utc_now, wait_until
-from tests.fakes.receipts import mtn_receipts
+from tests.fakes.receipts import MTN_SMSC, mtn_receipts
 from tests.fakes.seed import seed
 from tests.fakes.tiers import share
 
 NAME = "phone1"
 SIM = f"slot:{ids.device_id_of(f'port:android:{NAME}')}:0"
 MISSED = 0.1
-"""Share of the SMS that arrive while the app is off, so the app does not post them."""
+"""Share of the SMS that arrive while the app is off, so the app does not post them; only `capcom6` can be asked for them."""
+APPS = {"capcom6": (), "httpsms": (), "textbee": (), "smsforwarder": (), "custom": CUSTOM, "custom, PDUs": PDU}
+"""Presets and the `members` of their settings."""
 
 
 class Till:
@@ -43,19 +45,33 @@ LIMITS = {"trust": {"phone_limit": 1_000_000, "unconfirmed_limit": 1_000_000}}
 
 
 @contextlib.contextmanager
-def till_of(folder: Path, drawn: int) -> Iterator[Till]:
-    with ForwarderApp("", "", seed=drawn) as app, RealShop(folder / "shop", settings=LIMITS) as shop:
+def till_of(folder: Path, drawn: int, name: str) -> Iterator[Till]:
+    preset, members = name.partition(",")[0], APPS[name]
+    app = ForwarderApp("", "", seed=drawn, preset=preset, members=members)
+    with app, RealShop(folder / "shop", settings=LIMITS) as shop:
         made = shop.momo("daemon", "certificate", "create", "--json")
         assert made.returncode == 0, made.stderr
         file = json.loads(made.stdout)["data"]["path"]
         with Path(shop.places.config).open("a") as settings:
             settings.write(f'[http]\ntls_cert = "{file}"\n')
+        inbox = ("--phone", app.inbox_url, "--user", USER) if preset == "capcom6" else ()
+        places = [word for member in members for word in ("--member", member)]
         added = shop.momo(
-            "phones", "add", "android", NAME, "--network", "mtn", "--may-pay",
-            "--phone", app.inbox_url, "--user", USER, "--json",
-        )  # fmt: skip
+            "phones",
+            "add",
+            "android",
+            NAME,
+            "--network",
+            "mtn",
+            "--may-pay",
+            "--preset",
+            preset,
+            *places,
+            *inbox,
+            "--json",
+        )
         assert added.returncode == 0, added.stdout + added.stderr
-        shop.begin_chain(50_000, iccid=SIM)
+        shop.begin_chain(50_000, iccid=SIM, home=MTN_SMSC if members == PDU else None)
         address = f"127.0.0.1:{_free_port()}"
         till = Till(shop, app, address)
         till.spawn()
@@ -72,18 +88,12 @@ def till_of(folder: Path, drawn: int) -> Iterator[Till]:
 
 
 @pytest.mark.slow
-def test_message_of_the_phone_pays_over_https(tmp_path: Path) -> None:
-    drawn = seed()
-    with till_of(tmp_path, drawn) as till:
-        _run(till, drawn, kills=2, receipts=10)
-
-
-@pytest.mark.slow
 @pytest.mark.timeout(1_200)
-def test_kills_of_daemon_and_app_lose_nothing_and_double_nothing(tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", APPS)
+def test_kills_of_daemon_and_app_lose_nothing_and_double_nothing(tmp_path: Path, name: str) -> None:
     drawn = seed()
-    with till_of(tmp_path, drawn) as till:
-        _run(till, drawn, kills=share(40, 4), receipts=share(300))
+    with till_of(tmp_path, drawn, name) as till:
+        _run(till, drawn, kills=share(7, 2), receipts=share(50, 5))
 
 
 def _run(till: Till, drawn: int, *, kills: int, receipts: int) -> None:
@@ -96,7 +106,7 @@ def _run(till: Till, drawn: int, *, kills: int, receipts: int) -> None:
         for made in plan[receipts * number // kills : receipts * (number + 1) // kills]:
             now = utc_now()
             sms = Sms(made.sender, made.text, now, got_at=now)
-            app.get(sms, post=rng.random() >= MISSED)
+            app.get(sms, post=app.preset != "capcom6" or rng.random() >= MISSED)
             pause(rng.uniform(0, 0.05))
         pause(rng.uniform(0, 0.3) * shop.slowness)
         if rng.random() < 0.5:
@@ -118,6 +128,8 @@ def _run(till: Till, drawn: int, *, kills: int, receipts: int) -> None:
     app.kill()
     shop.stop()
     check_invariants(shop.places.database)
+    level = "full" if app.members == PDU else "reported"
+    assert shop.rows("SELECT DISTINCT level FROM messages WHERE source = 'phone1'") == [(level,)]
     found = shop.rows("SELECT telco_transaction_id, amount_minor FROM payments ORDER BY 1")
     assert found == [(made.telco_id, made.amount_minor) for made in plan]
     assert set(app.forged_statuses) <= {0, 401, 429, 503}

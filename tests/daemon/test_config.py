@@ -290,6 +290,16 @@ def test_second_place_for_backups_is_a_path_from_the_root_and_need_not_be_there_
 STICK = '[[sources]]\nname = "stick"\nkind = "hilink"\n'
 
 
+POST = '[[sources]]\nname = "phone"\nkind = "post"\nnetworks = ["mtn"]\n'
+
+
+def test_app_that_posts_pdus_has_the_level_of_a_modem_and_pays_only_if_the_owner_opted_in() -> None:
+    [pdus] = parse_config(POST + 'preset = "custom"\nmembers = ["pdu=pdus"]\n').sources
+    assert (pdus.level, pdus.history) == ("full", True)
+    [texts] = parse_config(POST + "may_pay = true\n").sources
+    assert (texts.level, texts.history) == ("reported", False)
+
+
 def places(folder: Path) -> wire.Places:
     return wire.places({"MOMO_HOME": str(folder)}, 0, "/tmp")
 
@@ -319,6 +329,12 @@ def test_a_stick_stands_beside_the_modems_until_these_are_disabled() -> None:
         (STICK + 'ulr = "http://192.168.8.1"\n', "did you mean url?"),
         ('[sources]\nname = "x"\n', "begin each source with a line [[sources]]"),
         (STICK.replace("hilink", "zte"), "takes one of"),
+        (POST.replace('networks = ["mtn"]', ""), "need their networks"),
+        (POST + 'preset = "other"\n', "takes one of: capcom6"),
+        (POST + 'preset = "custom"\nmembers = ["sender=from"]\n', "the places of its sender and text"),
+        (POST + 'members = ["body=text"]\n', "NAME is one of sender, text"),
+        (POST + 'preset = "textbee"\nphone_url = "http://192.168.1.2"\n', "only an app of preset capcom6"),
+        (POST + 'signed = "jwt"\n', "takes one of: token, path, hmac"),
     ],
 )
 def test_wrong_entry_is_told_with_its_line(text: str, said: str) -> None:

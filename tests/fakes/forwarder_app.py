@@ -14,6 +14,7 @@ import json
 import random
 import ssl
 import threading
+import zlib
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -117,7 +118,7 @@ def body_of(preset: str, sms: Sms, members: Sequence[str] = ()) -> bytes:
     if members == PDU:
         body = {
             "pdus": encode_deliver(
-                sms.sender, sms.text, at, smsc=MTN_SMSC, reference=int(at.timestamp()) % 60_000, width=16
+                sms.sender, sms.text, at, smsc=MTN_SMSC, reference=zlib.crc32(sms.text.encode()) & 0xFFFF, width=16
             )
         }
     if preset == "textbee":
@@ -245,7 +246,7 @@ class ForwarderApp:
                 pause(0.005)
                 continue
             if self._rng.random() < self.forges:
-                self.forged_statuses[self._post(body.replace(b"GHS 1", b"GHS 9"), "guessed")] += 1
+                self.forged_statuses[self._post(body.replace(b"GHS 1", b"GHS 9"), "guessed" * 5)] += 1
             status = self._post(body, self.key)
             self.statuses[status] += 1
             if status == 200 and self._rng.random() >= self.repeats:

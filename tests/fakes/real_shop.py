@@ -39,9 +39,11 @@ import psycopg
 from daemon import wire
 from daemon.core.inputs import Source
 from daemon.core.limits import HOUR_US
+from daemon.core.messages.trust import SmscSource
 from daemon.core.names import network_of
 from daemon.store.engine import Tx
 from daemon.store.lines import devices
+from daemon.store.messages.balances import learn_smsc
 from daemon.store.open_store import new_store
 from tests.fakes.chain import begin_chain
 from tests.phones.sim import Identity
@@ -186,8 +188,13 @@ class RealShop:
             lines += [f"{key} = {json.dumps(value)}" for key, value in values.items()]
         Path(self.places.config).write_text("\n".join(lines) + "\n", encoding="utf-8")
 
-    def begin_chain(self, balance_minor: int, provider: str = "momo_mtn", iccid: str = Identity().iccid) -> None:
-        """Store an old message that names the wallet's balance, before the daemon starts: receipts that join it are plain."""
+    def begin_chain(
+        self, balance_minor: int, provider: str = "momo_mtn", iccid: str = Identity().iccid, home: str | None = None
+    ) -> None:
+        """Store an old message that names the wallet's balance, before the daemon starts: receipts that join it are plain.
+
+        `home` is a home SMSC, of a SIM that names none.
+        """
         now = time.time_ns() // 1000
         at = now - HOUR_US
 
@@ -196,6 +203,8 @@ class RealShop:
             devices.restore_sim(tx, Source(iccid, devices.NO_DEVICE, 0, network=network_of(provider), since=now))
             devices.forget_placeholder(tx, devices.NO_DEVICE, now)
             begin_chain(tx, iccid, provider, balance_minor, at)
+            if home is not None:
+                learn_smsc(tx, iccid, home, SmscSource.SIM, None, now)
 
         store = new_store(self.places.database, self.url)
         store.connect(at)

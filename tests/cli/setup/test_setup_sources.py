@@ -97,12 +97,13 @@ def test_an_android_phone_is_offered_when_no_modem_is_found(
     momo: Momo, shop: Shop, typed: BinaryIO, restarts: list[str]
 ) -> None:
     # A wrong kind and a wrong network are asked again; its messages may pay.
-    typed.write(TO_THE_PHONE + b"phone\nandroid\nmtm\nmtn,none\ny\n" + REST)
+    typed.write(TO_THE_PHONE + b"phone\nandroid\nsmsforwarder\nmtm\nmtn,none\ny\n" + REST)
     ran = momo("setup", *FLAGS)
     assert ran.err.count("Is it? hilink, android") == 2
     assert ran.err.count("The networks of its SIMs") == 2
     assert "Whoever holds the phone can invent messages" in ran.err
-    assert sources(shop) == [{"name": "phone1", "kind": "post", "networks": ["mtn", "none"], "may_pay": True}]
+    wanted = {"name": "phone1", "kind": "post", "networks": ["mtn", "none"], "may_pay": True, "preset": "smsforwarder"}
+    assert sources(shop) == [wanted]
     assert restarts == ["stop", "start"]
     following = ["momo daemon certificate create", "momo phones rotate-key phone1 --qr", "momo phones sources"]
     places = [ran.err.index(f"      {line}\n") for line in following]
@@ -114,8 +115,9 @@ def test_an_android_phone_is_offered_when_no_modem_is_found(
 def test_a_phone_is_history_unless_the_owner_agrees(
     momo: Momo, shop: Shop, typed: BinaryIO, restarts: list[str]
 ) -> None:
-    typed.write(TO_THE_PHONE + b"android\nmtn\n\n" + REST)
-    momo("setup", *FLAGS)
+    typed.write(TO_THE_PHONE + b"android\nsms\nmtn\n\nandroid\n\nmtn\n\n" + REST)
+    ran = momo("setup", *FLAGS)
+    assert "preset takes one of: capcom6, httpsms, textbee, smsforwarder, custom" in ran.err  # it is asked again
     assert sources(shop) == [{"name": "phone1", "kind": "post", "networks": ["mtn"]}]
 
 
