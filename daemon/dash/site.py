@@ -43,10 +43,10 @@ from daemon.dash.web.visit import (
     Table,
     Visit,
 )
-from daemon.dash.web.words import Words, zone_of
+from daemon.dash.web.words import Words
 from daemon.env import Env
 from daemon.runtime.page_response import header, read_form, zipped
-from daemon.runtime.words import LANGUAGES, choose_language
+from daemon.runtime.words import LANGUAGES, choose_language, zone_of
 from daemon.store import idempotency
 from daemon.store import shop as shops
 from daemon.store.access import users

@@ -10,7 +10,6 @@ import re
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 from urllib.parse import urlencode
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from msgspec import Struct
 from starlette.types import Receive, Send
@@ -22,7 +21,7 @@ from daemon.env import Env
 from daemon.pages.assets import Assets
 from daemon.runtime import sse
 from daemon.runtime.page_response import Header, qr_svg
-from daemon.runtime.words import about, choose_language
+from daemon.runtime.words import about, choose_language, zone_of
 from daemon.store import journal
 from daemon.store.payments.transactions import checkout_facts as read_facts
 from parsers.phone import read_phone
@@ -121,12 +120,7 @@ def _money(view: CheckoutView, amount: str | None) -> str:
 
 
 def _local(at_us: int, timezone: str) -> datetime.datetime:
-    zone: datetime.tzinfo
-    try:
-        zone = ZoneInfo(timezone)
-    except (ZoneInfoNotFoundError, ValueError):
-        zone = datetime.UTC  # the time in Ghana all year
-    return datetime.datetime.fromtimestamp(at_us // 1_000_000, zone)
+    return datetime.datetime.fromtimestamp(at_us // 1_000_000, zone_of(timezone))
 
 
 def _month(at: datetime.datetime, words: Texts) -> str:

@@ -8,8 +8,10 @@ those of the customer's page; where both `sentences.json` and `dash/` have a key
 import functools
 import json
 from collections.abc import Sequence
+from datetime import UTC, tzinfo
 from importlib import resources
 from typing import Final
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from daemon.core import text
 from daemon.core.text import Catalogue
@@ -44,6 +46,14 @@ def choose_language(enabled: Sequence[str], asked: str, accepts: str) -> str:
         if quality > 0 and language in enabled:
             accepted.append((quality, language))
     return max(accepted, key=lambda one: one[0])[1] if accepted else enabled[0]
+
+
+def zone_of(name: str) -> tzinfo:
+    """Return a time zone, UTC (the time in Ghana all year) if it is unknown here."""
+    try:
+        return ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError):
+        return UTC
 
 
 @functools.cache

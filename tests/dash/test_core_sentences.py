@@ -8,8 +8,8 @@ from markupsafe import escape
 from daemon.core.lines import modem_health, receiving
 from daemon.core.lines.modem_health import ModemHealth, ModemProblem
 from daemon.core.text import Text
-from daemon.dash.web.words import Words, zone_of
-from daemon.runtime.words import LANGUAGES
+from daemon.dash.web.words import Words
+from daemon.runtime.words import LANGUAGES, zone_of
 from daemon.wire import Role
 from tests.dash.places import ENDPOINT
 from tests.dash.test_lines import run

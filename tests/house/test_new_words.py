@@ -27,14 +27,14 @@ import json
 from daemon.api.openapi.document import document
 from daemon.api.routes import OPERATIONS
 from daemon.core.payments.reviews import REASONS, explain
-from daemon.dash.web.words import Words, zone_of
+from daemon.dash.web.words import Words
 from daemon.pages.assets import Assets
 from daemon.runtime import words
 from daemon.runtime.config_file import parse_config
 
 config = parse_config('[pages]\\nlanguages = ["tw"]\\n[notices]\\nlanguage = "tw"\\n')
 said = explain("two_sims")
-tw = Words("tw", zone_of(""))
+tw = Words("tw", words.zone_of(""))
 print(json.dumps({
     "languages": words.LANGUAGES,
     "chosen": [*config.pages.languages, config.notices.language],

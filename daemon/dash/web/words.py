@@ -7,7 +7,6 @@ A text may have places in braces. A key that ends in `_one` has a key in `_other
 import datetime
 import functools
 from typing import Any
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from daemon.core.limits import DAY_US, HOUR_US, MINUTE_US
 from daemon.core.text import Catalogue as Strings
@@ -24,14 +23,6 @@ def load(language: str) -> Strings:
     if language == DEFAULT:
         found.update({row.word: row.plain_meaning for row in all_rows().values()})
     return found
-
-
-def zone_of(name: str) -> datetime.tzinfo:
-    """Return a time zone, UTC (the time in Ghana all year) if it is unknown here."""
-    try:
-        return ZoneInfo(name)
-    except (ZoneInfoNotFoundError, ValueError):
-        return datetime.UTC
 
 
 class Words:
