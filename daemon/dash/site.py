@@ -191,7 +191,8 @@ class Site:
 
     def _narrow(self, visit: Visit) -> None:
         """Let a user of one branch read only what is of this branch."""
-        visit.env = replace(self._env, store=store_of(self._env.store, visit.caller))
+        if visit.caller.branch_id is not None:  # a copy does not see later changes of the settings
+            visit.env = replace(self._env, store=store_of(self._env.store, visit.caller))
 
     async def _act(self, visit: Visit, receive: Receive) -> Outcome:
         check_origin(visit.scope)
