@@ -53,7 +53,7 @@ READS: dict[str, str] = {
             "/dash/webhooks/{id}/delete", "/dash/webhooks/{id}/secret", "/dash/webhooks/{id}/rules/new",
             "/dash/webhooks/{id}/rules/{rule}", "/dash/webhooks/{id}/deliveries", "/dash/deliveries",
             "/dash/deliveries/{id}", "/dash/dead-letters", "/dash/dead-letters/of/{id}/{kind}", "/dash/dead-letters/{id}",
-            "/dash/replay", "/dash/routes", "/dash/lines", "/dash/lines/{id}", "/dash/unplaced", "/dash/unplaced/{id}",
+            "/dash/replay", "/dash/routes", "/dash/lines", "/dash/lines/{id}", "/dash/lines/{id}/ussd", "/dash/unplaced", "/dash/unplaced/{id}",
             "/dash/messages", "/dash/messages/import", "/dash/messages/{id}", "/dash/shifts", "/dash/shifts/{id}",
             "/dash/statement", "/dash/shop", "/dash/developers", "/dash/settings", "/dash/settings/{id}", "/dash/journal",
             "/dash/health", "/dash/health/checks", "/dash/users", "/dash/users/{id}", "/dash/keys", "/dash/keys/{id}",

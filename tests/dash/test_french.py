@@ -22,6 +22,7 @@ from daemon.core.payments.suggestions import SuggestionReason
 from daemon.core.upkeep.notice_rules import RULES
 from daemon.dash.web.words import load
 from daemon.error_table import ERRORS
+from daemon.runtime.config import Config, sections
 from daemon.store import journal
 from daemon.store.engine import Tx
 from daemon.wire import ErrorCode, Mode, ReviewReason, Role, SettlementKind
@@ -107,7 +108,9 @@ def event_types() -> set[str]:
             constants = (one for one in nodes if isinstance(one, ast.Constant) and ast.dump(one) not in keys)
             texts = {one.value for one in constants if isinstance(one.value, str)}
             found |= {one for one in texts if re.fullmatch(r"[a-z_]{3,}\.[a-z_]+", one)}
-    return found
+    return found - {
+        f"{section}.{one}" for section in sections() for one in getattr(Config(), section).__struct_fields__
+    }
 
 
 def test_each_type_of_the_journal_has_words_and_no_words_are_of_none() -> None:

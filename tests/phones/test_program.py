@@ -55,6 +55,7 @@ def test_program_tells_all_that_happened(program: PhoneProcess) -> None:
         "deleted": [{"storage": "SM", "index": 2, "pdu": PDU_B, "flag": 0, "command": 3}],
         "displaced": [],
         "passed_on": [],
+        "ussd": [],
         "sent": [{"pdu": PDU_B, "reference": 0, "command": 4}],
         "command_count": 4,
         "commands": ["ATE0", "AT+CNMI=2,1,0,1,0", "AT+CMGD=2", f"AT+CMGS={LENGTH}"],

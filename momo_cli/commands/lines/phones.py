@@ -465,7 +465,7 @@ def rotate_key(
 
 def _show_posts(client: Client, terminal: Terminal, name: str) -> int:
     """Show each post of a source as it arrives, until one is stored or the person ends it."""
-    terminal.note("momo shows each post as it arrives: send an SMS to the phone. Ctrl-C ends.")
+    terminal.note("Each post is shown as it arrives: send an SMS to the phone. Ctrl-C ends.")
 
     def last() -> Any:
         return next((row["last_post"] for row in client.get(Path.LOCAL_SOURCES).data if row["name"] == name), None)
