@@ -50,6 +50,8 @@ NOTICES: Final = (
     "receipt_old",
     "fact_refused",
     "branch_disputed",
+    "branch_stale",
+    "hub_refused",
     "branch_left",
     "sim_unconfirmed",
     "hub_restored",

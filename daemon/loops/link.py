@@ -125,7 +125,7 @@ class HubLinkLoop:
         except HubRefusalError as refusal:
             is_stale = refusal.code == wire.ErrorCode.BRANCH_STALE
             self._stale = outgoing.link if outgoing is not None and is_stale else None
-            return await self._fail(str(refusal), refusal.retry_after_s)
+            return await self._fail(str(refusal), refusal.retry_after_s, refused=refusal.code.startswith("BRANCH_"))
         except (HubUnreachableError, AnswerError, SecretsLocked) as error:
             return await self._fail(str(error), None)
         except Unavailable as error:
@@ -183,7 +183,7 @@ class HubLinkLoop:
         # An old hub that holds nothing open must not be asked all the time.
         return 0.0 if not outgoing.is_empty or answer.held else 1.0
 
-    async def _fail(self, why: str, after_s: float | None) -> float:
+    async def _fail(self, why: str, after_s: float | None, *, refused: bool = False) -> float:
         await self._forget_client()
         now_s = self._env.clock.monotonic()
         if not self._failures:
@@ -195,7 +195,7 @@ class HubLinkLoop:
         wait_s = max(rest_s * share, after_s or 0.0)
         self._log.warning("hub.not_reached", why=why, retry_s=round(wait_s, 1))
         with contextlib.suppress(Unavailable):
-            await outbound.note_problem(self._env, why)
+            await outbound.note_problem(self._env, why, refused=refused)
         return wait_s
 
     async def _forget_client(self) -> None:

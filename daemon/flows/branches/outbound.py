@@ -178,15 +178,16 @@ async def take_answer(env: Env, sent: HubRequest, answer: ExchangeAnswer) -> boo
     return await env.store.write(job)
 
 
-async def note_problem(env: Env, why: str) -> None:
-    """Record why the hub did not take a request, and once tell the owner."""
+async def note_problem(env: Env, why: str, *, refused: bool = False) -> None:
+    """Record why the hub did not take a request, and once tell the owner; `refused`: only a person can mend it."""
     now = env.clock.now_us()
 
     def job(tx: Tx) -> None:
         found = feed.get_link(tx)
         if found is not None and found.problem != why:
             feed.set_problem(tx, why)
-            journal.add(tx, "hub.problem", now, data={"why": why, "hub": found.url})
+            kind = "notice.hub_refused" if refused else "hub.problem"
+            journal.add(tx, kind, now, data={"why": why, "hub": found.url})
 
     await env.store.write(job)
 

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from daemon.core.access.callers import Caller, Operation, require
 from daemon.core.branches.facts import EPOCH, TABLES, Fact, SyncRequest
 from daemon.core.errors import FieldError, Refusal, Unavailable, invalid
-from daemon.core.limits import HOUR_US
+from daemon.core.limits import DAY_US, HOUR_US
 from daemon.core.model import Payment, Reversal
 from daemon.core.upkeep.clock_check import Times
 from daemon.env import Env
@@ -92,10 +92,14 @@ def _check(
     branch = None if key_id is None else branches.with_key(tx, key_id)
     if env.place.role is not ShopRole.HUB or branch is None:
         raise Refusal(ErrorCode.BRANCH_NOT_FOUND)
+    # A request that is only late was made before the last one that was taken; a machine that goes on makes new ones.
+    heard_at = (branch.last_heard_at or 0) + (branch.clock_off_us or 0)
+    goes_on = request.stale or (branch.last_heard_at is not None and request.now > heard_at)
     if branch.status == "disputed" and request.epoch <= branch.epoch:
-        raise Refusal(ErrorCode.BRANCH_DISPUTED)
+        return _two_machines(tx, branch, "branch_disputed", Refusal(ErrorCode.BRANCH_DISPUTED), times.wall_us)
     if request.epoch < branch.epoch:
-        raise Refusal(ErrorCode.BRANCH_STALE, "Another machine was restored as this branch.")
+        refusal = Refusal(ErrorCode.BRANCH_STALE, "Another machine was restored as this branch.")
+        return _two_machines(tx, branch, "branch_stale", refusal, times.wall_us) if goes_on else refusal
     if request.epoch > branch.epoch + EPOCHS_AHEAD_MAX:
         # The last epoch of all would leave none for a machine that joins again.
         raise invalid([FieldError("epoch", "invalid", "is too far ahead")])
@@ -108,10 +112,10 @@ def _check(
         kept = branch.turn_answer
         return branch if kept is None else msgspec.json.decode(kept, type=SyncAnswer)
     # In a new epoch it speaks of a request before a restore, or before the branch joined again.
-    if request.stale and branch.turn:
+    if branch.turn and (request.stale or (goes_on and request.turn <= branch.turn)):
         branches.set_status(tx, branch.id, "disputed")
-        _notify(tx, "branch_disputed", branch, times.wall_us)
-        return Refusal(ErrorCode.BRANCH_DISPUTED)
+        refusal = Refusal(ErrorCode.BRANCH_DISPUTED)
+        return _two_machines(tx, replace(branch, told_at=None), "branch_disputed", refusal, times.wall_us)
     if request.turn <= branch.turn:
         raise Refusal(ErrorCode.BRANCH_STALE, turn=branch.turn)
     off = request.now - times.wall_us
@@ -123,6 +127,14 @@ def _check(
         _notify(tx, "hub_restored", branch, times.wall_us)
         return _kept(tx, branch, SyncAnswer(branch.acked_seq, (), want=branch.acked_seq))
     return branch
+
+
+def _two_machines(tx: Tx, branch: Branch, kind: str, refusal: Refusal, now: int) -> Refusal:
+    """Tell the people at the hub that two machines send as a branch, again each day that one of them is refused."""
+    if branch.told_at is None or now - branch.told_at >= DAY_US:
+        branches.set_told(tx, branch.id, now)
+        _notify(tx, kind, branch, now)
+    return refusal
 
 
 def _new(branch: Branch, request: SyncRequest) -> Sequence[Fact]:

@@ -35,6 +35,7 @@ class Branch(Struct, frozen=True):
     last_heard_at: int | None
     version: str | None
     clock_off_us: int | None
+    told_at: int | None
     created_at: int
 
 
@@ -144,6 +145,11 @@ def confirm_sims(tx: Tx, branch_id: str) -> None:
 def set_status(tx: Tx, branch_id: str, status: str) -> None:
     """Set the status."""
     tx.run("UPDATE branches SET status = :status WHERE id = :id", {"id": branch_id, "status": status})
+
+
+def set_told(tx: Tx, branch_id: str, now: int) -> None:
+    """Record when people were told that two machines send as a branch."""
+    tx.run("UPDATE branches SET told_at = :now WHERE id = :id", {"id": branch_id, "now": now})
 
 
 def set_epoch(tx: Tx, branch_id: str, epoch: int, acked_seq: int) -> None:

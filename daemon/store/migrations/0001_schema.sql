@@ -1173,6 +1173,7 @@ CREATE TABLE branches (
     clock_off_us  INTEGER,                 -- its clock minus ours, when it was last heard
     unconfirmed_day INTEGER NOT NULL DEFAULT 0,  -- our last day with payments on a new SIM or number, and what was counted of them
     unconfirmed_minor INTEGER NOT NULL DEFAULT 0,
+    told_at       INTEGER,                 -- when people were told that two machines send as it
     created_at    INTEGER NOT NULL
 ) STRICT;
 

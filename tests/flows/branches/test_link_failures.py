@@ -13,6 +13,7 @@ from daemon.core.errors import Refusal
 from daemon.core.limits import DAY_US
 from daemon.flows.branches import hub as hub_flow
 from daemon.flows.branches import join as join_flow
+from daemon.flows.branches import outbound
 from daemon.flows.branches.sync import EPOCHS_AHEAD_MAX
 from daemon.sender.hub_client import HubRefusalError
 from daemon.steps import hand_up
@@ -122,6 +123,47 @@ async def test_a_branch_that_momo_restored_sends_nothing_before_it_has_the_hubs_
     await branch.settle()
     assert await notices(chain.hub) == []
     assert await branch.shop.values("SELECT COUNT(*) FROM payments") == [1]
+
+
+async def test_a_cloned_disk_is_told_at_its_first_request_also_when_it_overtakes_the_original(chain: Chain) -> None:
+    branch = chain["kumasi"]
+    await branch.settle()
+    for clone_first in (False, True):
+        branch.keep()
+        await branch.turn()
+        chain.hub.clock.advance(60)
+        branch.shop.clock.advance(60)
+        if clone_first:  # the original comes back, whose number the clone has used
+            await branch.send()
+            branch.shop.clock.advance(1)
+        branch.put_back()
+        for _request in range(2):
+            with pytest.raises(HubRefusalError) as caught:
+                await branch.turn()
+            assert caught.value.code == ErrorCode.BRANCH_DISPUTED
+            branch.stale = None
+        assert await notices(chain.hub) == ["notice.branch_disputed"] * (1 + clone_first)
+        await join_flow.restore(branch.shop.env, OWNER, branch.wire, take_unknown=True)
+        await branch.settle()
+
+
+async def test_a_clone_from_before_a_restore_is_named_at_the_hub_each_day_that_it_sends(chain: Chain) -> None:
+    branch = chain["kumasi"]
+    await branch.settle()
+    branch.keep()
+    await join_flow.restore(branch.shop.env, OWNER, branch.wire, take_unknown=True)
+    await branch.settle()
+    branch.put_back()
+    for advance_s, told in ((60, 1), (60, 1), (86_400, 2)):
+        chain.hub.clock.advance(advance_s)
+        branch.shop.clock.advance(advance_s)
+        with pytest.raises(HubRefusalError) as caught:
+            await branch.turn()
+        assert caught.value.code == ErrorCode.BRANCH_STALE
+        assert await notices(chain.hub) == ["notice.branch_stale"] * told
+    await outbound.note_problem(branch.shop.env, "why", refused=True)
+    await outbound.note_problem(branch.shop.env, "why", refused=True)
+    assert await notices(branch.shop) == ["notice.hub_refused"]
 
 
 async def test_of_two_machines_that_send_as_one_branch_neither_is_heard(chain: Chain) -> None:
