@@ -26,7 +26,7 @@ from daemon.flows.branches import sync as sync_flow
 from daemon.flows.branches.sync import SyncAnswer
 from daemon.sender.hub_client import PIN_CHARACTERS, HubClient, HubRefusalError, HubUnreachableError, address_fault
 from daemon.store.branches import branches, feed
-from daemon.wire import ErrorCode, Path
+from daemon.wire import ErrorCode, Path, ShopRole
 
 T = TypeVar("T", bound=Struct)
 REQUEST_BYTES_MAX: Final = 2 * BYTES_MAX
@@ -300,6 +300,17 @@ async def _compare(env: Env, *, recent: bool) -> dict[str, Any]:
             return await join_flow.compare(env, client, recent=recent)
     except (HubRefusalError, HubUnreachableError, AnswerError) as error:
         return {"agrees": None, "why": str(error)}
+
+
+async def other_uses(env: Env) -> list[str] | str | None:
+    """Return the payments that paid another order here than at the hub, or why that is not known; None for a shop without a hub."""
+    if env.place.role is not ShopRole.BRANCH:
+        return None
+    try:
+        async with contextlib.aclosing(await _client(env)) as client:
+            return await join_flow.other_uses(env, client)
+    except (HubRefusalError, HubUnreachableError, AnswerError) as error:
+        return str(error)
 
 
 def _hub_address(text: str) -> str | Wrong:

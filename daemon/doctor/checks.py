@@ -133,6 +133,7 @@ class System(Struct, frozen=True):
         places: Paths of the shop; None for areas that check only the machine.
         store_url: The server that has the shop's database; empty for a file.
         free: Returns the free bytes on the disk of a folder.
+        uses: At a branch, the payments that paid another order here than at the hub, or why that is not known.
         names: Returns the names under which other machines reach this one.
         pause: Waits for a number of seconds; set for `--deep`, which reads every message again.
     """
@@ -147,6 +148,7 @@ class System(Struct, frozen=True):
     running: Running | None = None
     version: str = ""
     now_us: int = 0
+    uses: list[str] | str | None = None
     free: Callable[[Path], int] = _free
     resolves: Callable[[str], bool] = _resolves
     pause: Callable[[float], None] | None = None

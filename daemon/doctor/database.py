@@ -146,6 +146,14 @@ def _other_programs(system: System, path: Path) -> Iterator[Check]:
 def ledger_checks(system: System) -> Iterator[Check]:
     """Check every invariant in the database; each violated one is a check `ledger.NAME`."""
     yield from with_database(system, "ledger.holds", _findings)
+    if isinstance(system.uses, str):
+        yield skipped("ledger.uses", f"not compared with the hub: {system.uses}", "momo hub status")
+    elif system.uses is not None:
+        fix = "look into the wallet, and tell head office: one of the orders has no money"
+        yield from checks_or_default(
+            (failed("ledger.uses", one, fix) for one in system.uses),
+            passed("ledger.uses", "each payment of the last 31 days paid the same order here and at the hub"),
+        )
     if system.pause is not None and has_shop(system):
         from daemon.doctor import ledger_texts  # noqa: PLC0415 -- only `--deep` needs the parsers
 

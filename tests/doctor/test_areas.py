@@ -461,6 +461,12 @@ def test_settings_that_others_may_change_are_a_fault(patient: System, home: Path
     assert f"chmod go-w {home / name}" in fixes
 
 
+def test_a_payment_that_paid_another_order_at_the_hub_is_a_fault_of_the_ledger(patient: System) -> None:
+    assert bad(replace(patient, uses=[]), "ledger") == {}
+    assert bad(replace(patient, uses="no line"), "ledger") == {}
+    assert bad(replace(patient, uses=["the payment 1 paid A here, B at the hub"]), "ledger") == {"ledger.uses": "fail"}
+
+
 async def test_a_finding_of_the_ledger_is_a_check_of_its_own(patient: System, shop: FakeShop) -> None:
     await shop.request()
     await shop.env.store.write(lambda tx: tx.run("UPDATE transaction_counts SET count = count + 1"))

@@ -6,8 +6,10 @@ import tempfile
 from typing import Annotated, Any, Final
 
 from msgspec import Meta, Struct, field
+from msgspec.structs import replace
 from starlette.types import Receive, Scope, Send
 
+from daemon.api.branches import other_uses
 from daemon.api.http.auth import needs_owner
 from daemon.api.http.service import NO_STORE, Call, Reply, ok
 from daemon.api.lines.modems import all_modems
@@ -114,7 +116,9 @@ async def run_doctor(call: Call) -> Reply:
         for row in await all_modems(call)
         if row["state"] != _AWAY and "simulated" not in row
     )
-    system = running_system(call.env, places(os.environ, os.getuid(), tempfile.gettempdir()), phones)
+    uses = await other_uses(call.env) if "ledger" in (areas or AREAS) else None
+    here = places(os.environ, os.getuid(), tempfile.gettempdir())
+    system = replace(running_system(call.env, here, phones), uses=uses)
     # In a thread: it reads hundreds of small files in /proc, and the whole database.
     checks = await asyncio.to_thread(run_checks, system, areas, call.env.clock.monotonic)
     return Reply(200, dump(report(checks)))

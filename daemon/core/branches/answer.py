@@ -114,6 +114,12 @@ class DaySums(Struct, frozen=True):
     rows: Sequence[DaySum]
 
 
+class Uses(Struct, frozen=True):
+    """The ids of payments, each with that of the order that it paid."""
+
+    rows: Sequence[tuple[str, str]]
+
+
 T = TypeVar("T")
 
 

@@ -24,6 +24,8 @@ from parsers.providers import PROVIDERS
 
 SUMS: Final = "sums"
 """The kind of row by which a branch compares itself with its hub: number and sum of payments by day."""
+USES: Final = "uses"
+"""The kind by which it compares which order each payment paid."""
 FACTS_MAX: Final = 500
 """Facts in one request."""
 BYTES_MAX: Final = 1024 * 1024

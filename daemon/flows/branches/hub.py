@@ -7,11 +7,11 @@ from zoneinfo import ZoneInfo
 
 from daemon.core.access.callers import Caller, KeyKind, Operation, make_key, require
 from daemon.core.books.day_sheet import midnight
-from daemon.core.branches.facts import DECISION, SUMS, TABLES
+from daemon.core.branches.facts import DECISION, SUMS, TABLES, USES
 from daemon.core.branches.identity import money
 from daemon.core.branches.place import ALONE, Place
 from daemon.core.errors import FieldError, Refusal, invalid, needed
-from daemon.core.limits import SECOND_US
+from daemon.core.limits import DAY_US, SECOND_US
 from daemon.core.model import Payment
 from daemon.core.upkeep.clock_check import Times
 from daemon.env import Env
@@ -221,18 +221,20 @@ async def begin_to_leave(env: Env, key_id: str | None) -> dict[str, Any]:
 
 
 async def rows(env: Env, key_id: str | None, kind: str, after: int, limit: int) -> dict[str, Any]:
-    """Return a page of a branch's own rows, for its restore; of the kind `sums`, all sums since the day `after`.
+    """Return a page of a branch's own rows, for its restore; of the kinds `sums` and `uses`, all since the day `after`.
 
     Raises:
         Refusal: BRANCH_NOT_FOUND; VALIDATION_ERROR.
     """
-    if kind not in (SUMS, "message", DECISION, *TABLES):
+    if kind not in (SUMS, USES, "message", DECISION, *TABLES):
         raise invalid([FieldError("kind", "invalid", "is not a kind of row")])
 
     def look(reader: Reader) -> dict[str, Any]:
         found = needed(None if key_id is None else branches.with_key(reader, key_id), ErrorCode.BRANCH_NOT_FOUND)
         if kind == SUMS:
             return {"rows": restored.sums(reader, found.id, after), "next": None}
+        if kind == USES:
+            return {"rows": restored.uses(reader, found.id, after * DAY_US), "next": None}
         if kind == DECISION:
             page, following = branches.decisions(reader, found.id, after, min(limit, ROWS_MAX))
         else:

@@ -11,10 +11,11 @@ from msgspec import Struct
 
 from daemon.core.access.callers import Caller, Operation, require
 from daemon.core.branches import answer
-from daemon.core.branches.answer import AnswerError, DaySums, Joined
-from daemon.core.branches.facts import DECISION, EPOCH, METHODS_MAX, SUMS
+from daemon.core.branches.answer import AnswerError, DaySums, Joined, Uses
+from daemon.core.branches.facts import DECISION, EPOCH, METHODS_MAX, SUMS, USES
 from daemon.core.branches.place import ALONE, Place
 from daemon.core.errors import Refusal, needed
+from daemon.core.ids import reference_of
 from daemon.core.limits import CODE_REST_US, DAY_US, LATE_WINDOW_US
 from daemon.core.model import Payment
 from daemon.core.upkeep.clock_check import Times
@@ -419,6 +420,28 @@ async def compare(env: Env, hub: HubCaller, *, recent: bool) -> dict[str, Any]:
 
 def _day(day: int) -> str:
     return str(date(1970, 1, 1) + timedelta(days=day))
+
+
+async def other_uses(env: Env, hub: HubCaller) -> list[str]:
+    """Return the payments of the last 31 days that paid another order here than at the hub, each as a sentence part.
+
+    Raises:
+        HubRefusalError: The hub refused it; one that is older does not know the question.
+        HubUnreachableError: No hub answered.
+        AnswerError: The answer is not understood, or not everything is sent yet.
+    """
+    since = env.clock.now_us() // DAY_US - RECENT_DAYS + 1
+    asked = {"kind": USES, "after": since, "limit": PAGE}
+    data = await hub.call(Path.BRANCH_ROWS, asked, timeout_s=COMPARE_S, whole_s=COMPARE_WHOLE_S)
+    theirs = {own: reference_of(order) for own, order in answer.read(data, Uses).rows}
+    if (await status(env))["behind"]:
+        raise AnswerError("not everything is sent yet")
+    return [
+        f"the payment {telco_id} paid {here or 'nothing'} here, {theirs.get(own, 'nothing')} at the hub"
+        for own, telco_id, here, handed in await env.store.read(lambda r: restored.own_uses(r, since * DAY_US))
+        # A decision that the hub has not told yet is under way.
+        if here != theirs.get(own, "") and (here or not handed)
+    ]
 
 
 def _by_day(sums: Sequence[Mapping[str, Any]]) -> dict[int, set[tuple[Any, ...]]]:

@@ -3,12 +3,14 @@
 Some contradict rows here: the same number, payment or review under another id, or a payment twice.
 """
 
+import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from msgspec import Struct
 
 from daemon.core.branches.facts import EPOCH, KEYS, MESSAGE, MODELS, TABLES
+from daemon.core.ids import reference_of
 from daemon.core.limits import DAY_US
 from daemon.store.branches.branches import Numbers, trusted
 from daemon.store.engine import Reader, Tx
@@ -206,6 +208,31 @@ def sums(reader: Reader, branch_id: str | None = None, since_day: int = 0) -> li
     )
     names = ("day", "mode", "currency", "count", "amount_minor")
     return [dict(zip(names, (*row[:4], int(row[4])), strict=True)) for row in rows]
+
+
+def uses(reader: Reader, branch_id: str, since: int) -> list[tuple[str, str]]:
+    """Return the payments of a branch since a time that paid an order, of the branch or of its hub, each with the order's id."""
+    return reader.all(
+        "SELECT p.id, t.id FROM payments p JOIN transactions t ON t.payment_seq = p.seq AND t.origin = 'request' "
+        "WHERE p.branch_id = :id AND p.stored_at >= :since",
+        {"id": branch_id, "since": since},
+    )
+
+
+def own_uses(reader: Reader, since: int) -> list[tuple[str, str, str, bool]]:
+    """Return this branch's payments since a time: id, the network's ID, the order that it paid or empty, and whether it is handed up."""
+    rows = reader.all(
+        "SELECT p.id, p.telco_id_as_read, t.id, p.standing, (SELECT c.body FROM hub_commands c WHERE c.subject = p.id AND c.kind = 'decided' "
+        "ORDER BY c.seq DESC LIMIT 1) FROM payments p LEFT JOIN transactions t ON t.payment_seq = p.seq AND t.origin = 'request' "
+        "WHERE p.stored_at >= :since ORDER BY p.seq",
+        {"since": since},
+    )
+    found = []
+    for own, telco_id, order, standing, decided in rows:
+        told = json.loads(decided or "{}") if standing == "handed" else {}
+        theirs = str(told.get("reference")) if told.get("origin") == "request" else ""
+        found.append((own, telco_id, reference_of(order) if order else theirs, standing == "handed"))
+    return found
 
 
 _NATURAL: Final = {

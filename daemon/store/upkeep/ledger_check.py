@@ -43,6 +43,12 @@ VIOLATIONS: Final[Mapping[str, Invariant]] = {
         "a payment verifies at most one transaction",
         "SELECT payment_seq FROM transactions WHERE payment_seq IS NOT NULL GROUP BY payment_seq HAVING COUNT(*) > 1",
     ),
+    "payment.used_in_one_shop": Invariant(
+        "a payment that paid an order of head office pays none here",
+        "SELECT p.id FROM hub_commands c JOIN payments p ON p.id = c.subject JOIN transactions t ON t.payment_seq = p.seq "
+        "WHERE c.kind = 'decided' AND c.body LIKE '%\"origin\": \"request\"%' AND t.origin = 'request' AND p.branch_id IS NULL "
+        "AND NOT EXISTS (SELECT 1 FROM hub_commands n WHERE n.subject = c.subject AND n.kind = 'decided' AND n.seq > c.seq)",
+    ),
     "payment.held_by_none": Invariant(
         "no transaction is held for a payment that verified one",
         "SELECT t.id FROM transactions t JOIN transactions h ON h.held_payment_seq = t.payment_seq "
