@@ -187,8 +187,8 @@ class Payment(Struct, frozen=True):
         payer_proven: The payer's number comes from the network. A number that the payer could have typed is only shown.
         decider: The only one that may match it: `branch` (the shop that read it), or `hub` (that shop's hub).
         double_of: At a hub, the payment of another branch with the same network ID that counts instead; of two that name each
-            other a person must choose one. A withdrawn payment, whose approval was taken back, names itself: it counts
-            nowhere and leaves its network ID to another message.
+            other a person must choose one. A withdrawn payment, whose approval was taken back, and a distrusted one name
+            themselves: they count nowhere and leave their network ID to another message.
         branch_id: At a hub, the branch that it is a copy of; None for the shop's own.
     """
 
@@ -225,6 +225,11 @@ class Payment(Struct, frozen=True):
     def decided_here(self) -> bool:
         """Whether this shop may match it: one of its own that it did not hand up, or one that a branch handed up to it."""
         return (self.decider == "hub") == (self.branch_id is not None) and self.double_of is None
+
+    @property
+    def is_distrusted(self) -> bool:
+        """Whether it paid an order of a hub, and came with a key that was stolen."""
+        return self.double_of == self.id and self.standing == "used"
 
     @property
     def placed(self) -> bool:

@@ -144,15 +144,15 @@ def _distrust(tx: Tx, env: Env, caller: Caller, branch: Branch, since: int, time
         users.revoke_key(tx, branch.key_id, now)
         branches.forget_key(tx, branch.id)
     between = branches.doubt(tx, branch, since, by=caller.name, now=now)
-    withdrawn, orders = list[Payment](), list[dict[str, Any]]()
+    withdrawn, used, orders = list[Payment](), list[Payment](), list[dict[str, Any]]()
     for payment in copies.distrusted(tx, branch.id, *between):
         paid = hand_up.uncount(tx, env, payment, caller.name, now)
         if paid is not None:
             amount = render(payment.amount_minor, payment.currency)
             orders.append({"reference": paid.reference, "currency": payment.currency, "amount": amount})
-            continue
-        withdrawn.append(payment)
-    for waiting in copies.withdraw(tx, branch.id, *between, [one.id for one in withdrawn], now):
+        (withdrawn if paid is None else used).append(payment)
+    freed_ids, kept_ids = [[one.id for one in some] for some in (withdrawn, used)]
+    for waiting in copies.withdraw(tx, branch.id, between, freed_ids, kept_ids, now):
         freed = payments.get(tx, waiting)
         assert freed is not None, "it was just read"
         hand_up.settle_identity(tx, env, freed, times)

@@ -15,7 +15,9 @@ from daemon.store.rows import SIM
 from daemon.wire import Mode
 
 _OF_BRANCH: Final = "p.branch_id = (SELECT id FROM branches WHERE name = :branch) AND p.standing <> 'withdrawn'"
-_DOUBTED: Final = "x.standing = 'doubtful'"
+_COUNTED: Final = "(p.double_of IS NULL OR (p.double_of = p.id AND p.standing <> 'withdrawn'))"
+_DOUBTED: Final = "(x.standing = 'doubtful' OR COALESCE(p.double_of, '') = p.id)"
+"""The balances deny it, or it paid an order and came with a key that was stolen."""
 _KIND: Final = f"""
 CASE WHEN {_DOUBTED} THEN 'doubted'
      WHEN p.reversed_at IS NOT NULL THEN 'reversed'
@@ -74,7 +76,7 @@ def _money(period: Period) -> str:
     SQLite keeps the order of a CROSS JOIN: from the few SIMs by time, never from all payments of a mode. A payment of
     two branches counts once, but on the sheet of each.
     """
-    which = "p.double_of IS NULL" if period.branch is None else _OF_BRANCH
+    which = _COUNTED if period.branch is None else _OF_BRANCH
     return f"""
 WITH money AS (
     SELECT b.at AS at, p.seq AS payment_seq, b.standing AS standing

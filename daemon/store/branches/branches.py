@@ -460,7 +460,7 @@ def takings(reader: Reader, branch_id: str, since: int) -> list[tuple[str, int, 
     """Return number and sum of a branch's payments since a time in each currency; a sum in minor units, without those taken back."""
     rows = reader.all(
         "SELECT currency, COUNT(*), SUM(CASE WHEN reversed_at IS NULL THEN amount_minor ELSE 0 END) FROM payments "
-        "WHERE branch_id = :id AND stored_at >= :since AND mode = 'live' AND standing <> 'withdrawn' "
+        "WHERE branch_id = :id AND stored_at >= :since AND mode = 'live' AND (double_of IS NULL OR double_of <> id) "
         "GROUP BY currency ORDER BY currency",
         {"id": branch_id, "since": since},
     )

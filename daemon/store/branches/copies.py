@@ -437,7 +437,9 @@ def distrusted(reader: Reader, branch_id: str, after: int, until: int) -> list[P
     )
 
 
-def withdraw(tx: Tx, branch_id: str, after: int, until: int, ids: Collection[str], now: int) -> list[str]:
+def withdraw(
+    tx: Tx, branch_id: str, between: tuple[int, int], ids: Collection[str], used: Collection[str], now: int
+) -> list[str]:
     """Let copies between two versions count for nothing; return the payments that did not count because of them.
 
     What the branch sends again, after it has joined with another key, counts again.
@@ -445,27 +447,29 @@ def withdraw(tx: Tx, branch_id: str, after: int, until: int, ids: Collection[str
     Args:
         tx: The database transaction.
         branch_id: The branch.
-        after: The version before the first one.
-        until: The version behind the last one.
-        ids: The payments; those that pay an order of the hub are not among them.
+        between: The versions before the first one, and behind the last one.
+        ids: The payments, but those that pay an order of the hub.
+        used: Those, which keep it and are not trusted.
         now: The time.
     """
-    between = {"id": branch_id, "after": after, "until": until}
-    tx.run(f"DELETE FROM reversals WHERE {_BETWEEN}", between)
-    tx.run(f"UPDATE reviews SET state = 'superseded' WHERE {_BETWEEN} AND state = 'open'", between)
+    params = {"id": branch_id, "after": between[0], "until": between[1]}
+    tx.run(f"DELETE FROM reversals WHERE {_BETWEEN}", params)
+    tx.run(f"UPDATE reviews SET state = 'superseded' WHERE {_BETWEEN} AND state = 'open'", params)
     tx.run(
         f"UPDATE transactions SET payment_seq = NULL, merged_into = id WHERE {_BETWEEN} AND origin = 'open' "
         "AND merged_into IS NULL",
-        between,
+        params,
     )
     tx.run(
         "UPDATE transactions SET payment_seq = NULL, held_payment_seq = NULL, completed_at = NULL, status = 'CANCELLED', "
         f"cancelled_at = :now WHERE {_BETWEEN} AND origin = 'request' AND status NOT IN ('CANCELLED', 'EXPIRED')",
-        {**between, "now": now},
+        {**params, "now": now},
     )
     tx.run_for_each(
         "UPDATE payments SET standing = 'withdrawn', decider = 'branch', double_of = id WHERE id = ?",
         [[one] for one in ids],
     )
-    rows = tx.all_among("SELECT id FROM payments WHERE double_of IN (members) AND id <> double_of ORDER BY seq", ids)
+    tx.run_for_each("UPDATE payments SET double_of = id WHERE id = ?", [[one] for one in used])
+    stopped = "SELECT id FROM payments WHERE double_of IN (members) AND id <> double_of ORDER BY seq"
+    rows = tx.all_among(stopped, [*ids, *used])
     return [str(row[0]) for row in rows]

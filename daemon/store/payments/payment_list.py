@@ -72,7 +72,7 @@ class PaymentFilter(Struct, frozen=True):
 
 
 class Listed(Struct, frozen=True):
-    """One payment with its transaction, whether its balance is in doubt, and the number that received it."""
+    """One payment with its transaction, whether its balance or its branch is in doubt, and the number that received it."""
 
     payment: Payment
     transaction: Transaction | None
@@ -190,4 +190,4 @@ def _narrow(conditions: Conditions, wanted: PaymentFilter) -> None:
 
 def _listed(row: tuple[Any, ...]) -> Listed:
     payment, transaction, standing, number = row
-    return Listed(payment, transaction, standing == "doubtful", number)
+    return Listed(payment, transaction, standing == "doubtful" or payment.is_distrusted, number)

@@ -4,13 +4,16 @@ from typing import Any
 
 import pytest
 
+from daemon.core.books.day_sheet import MoneyKind
 from daemon.core.errors import Refusal
 from daemon.core.limits import HOUR_US
 from daemon.flows.branches import hub as hub_flow
 from daemon.flows.branches import join as join_flow
 from daemon.sender.hub_client import HubRefusalError
+from daemon.store.books.day_sheet import Period, sums
 from daemon.store.branches import copies
 from daemon.store.engine import Reader
+from daemon.store.payments.payment_list import PaymentFilter, listed
 from daemon.wire import ErrorCode, TransactionStatus
 from parsers.times import from_us
 from tests.fakes.branches import FIRST_ID, Chain, FakeBranch
@@ -138,6 +141,31 @@ async def test_an_order_of_head_office_that_a_forged_payment_paid_is_named_and_s
     assert done["paid_orders"] == [{"reference": order.reference, "currency": "GHS", "amount": "7777.00"}]
     assert (await chain.hub_transaction(order.reference)).status is TransactionStatus.SUCCESS
     assert [one.telco_id_as_read for one in await chain["kumasi"].shop.payments()] == [FIRST_ID]
+    assert await counting(chain) == [FIRST_ID]
+
+
+async def test_money_that_came_with_a_stolen_key_and_paid_an_order_is_on_no_sheet_and_not_shown_as_paid(
+    chain: Chain,
+) -> None:
+    since = await stolen(chain)
+    order = await chain.hub.request(777_700)
+    await forge(chain["kumasi"], FORGED, reference_text=order.svc_code, decider="hub", standing="handed")
+    await hub_flow.distrust(chain.hub.env, OWNER, "kumasi", since)
+
+    def look(reader: Reader) -> tuple[Any, ...]:
+        whole, branch = Period(0, 1 << 60), Period(0, 1 << 60, branch="kumasi")
+        page, _more = listed(reader, PaymentFilter(), limit=9)
+        kinds = [{(one.kind, one.amount_minor) for one in sums(reader, each)} for each in (whole, branch)]
+        return (*kinds, [one.state for one in page if one.payment.telco_id_as_read == FORGED])
+
+    whole, branch, states = await chain.hub.env.store.read(look)
+    assert (MoneyKind.DOUBTED, 777_700) in whole & branch
+    assert states == ["review"]
+    assert {kind for kind, minor in whole if minor == 777_700} == {MoneyKind.DOUBTED}
+    (row,) = [one for one in (await hub_flow.status(chain.hub.env))["branches"] if one["name"] == "kumasi"]
+    assert row["takings_today"] == [{"currency": "GHS", "amount": "25.00"}]
+    await chain["kumasi"].join_again("kumasi")
+    await chain["kumasi"].settle()
 
 
 async def test_payments_from_before_a_theft_come_back_although_the_thief_sent_their_number_and_message_again(
