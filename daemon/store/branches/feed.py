@@ -219,6 +219,8 @@ def _messages(reader: Reader, rows: dict[tuple[str, str], dict[str, Any]], *, te
         row = dict(zip(MESSAGE, values, strict=True))
         if not texts:
             row["body"] = None if row["body"] is None else ""
+        if row["state"] == "payment":
+            row["fields"] = "{}"  # the payment has them
         found[row["id"]] = row
     return found
 

@@ -58,8 +58,8 @@ def store(tx: Tx, kind: str, rows: Sequence[Mapping[str, Any]], taking: Taking, 
         some = wanted[start : start + _ROWS_AT_ONCE]
         stored = numbers.stored(MODELS[kind], [{n: row.get(n) for n in names} for row in some])
         given, piece = [*stored[0]], [[*row.values()] for row in stored]
-        # The text of a message is only here; its copy has none.
-        changed = ", ".join(f"{n} = excluded.{n}" for n in given if n not in (key, "body"))
+        # The text of a message, and what was read in it, are only here; its copy has none.
+        changed = ", ".join(f"{n} = excluded.{n}" for n in given if n not in (key, "body", "fields"))
         tx.insert_rows(name, given, piece, f"ON CONFLICT ({key}) DO UPDATE SET {changed}")
     for row in wanted if kind == "transaction" else ():
         if row["svc_code"] is not None and row["expires_at"] is not None:

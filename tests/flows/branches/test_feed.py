@@ -9,6 +9,7 @@ import pytest
 
 from daemon import wire
 from daemon.core.branches.answer import ExchangeAnswer, read
+from daemon.flows.branches import join as join_flow
 from daemon.flows.branches import outbound
 from daemon.flows.branches.outbound import HubRequest, Requests
 from daemon.store.branches import feed
@@ -16,6 +17,7 @@ from daemon.wire import TransactionStatus
 from tests.fakes import new_database
 from tests.fakes.branches import FIRST_ID, Chain, FakeBranch, Lost, body_of
 from tests.fakes.receipts import mtn
+from tests.fakes.shop import OWNER
 
 
 async def test_a_payment_goes_up_as_two_rows_and_the_journal_stays_at_the_branch(chain: Chain) -> None:
@@ -26,6 +28,17 @@ async def test_a_payment_goes_up_as_two_rows_and_the_journal_stays_at_the_branch
     await branch.turn()
     assert [fact["kind"] for fact in branch.last_body["facts"]] == ["payment", "transaction"]
     assert set(await chain.hub.values("SELECT kind FROM branch_facts")) == before == {"device", "sim"}
+
+
+async def test_what_was_read_in_the_message_of_a_payment_stays_at_the_branch_with_its_text(chain: Chain) -> None:
+    branch = chain["kumasi"]
+    await branch.pay("food")
+    await branch.settle()
+    assert await chain.hub.values("SELECT fields, body FROM messages") == [("{}", "")]
+    await join_flow.restore(branch.shop.env, OWNER, branch.wire, take_unknown=True)
+    ((fields, body),) = await branch.shop.values("SELECT fields, body FROM messages")
+    assert '"amount":"25.00"' in fields
+    assert "KOFI ANTWI" in body
 
 
 OTHER = "93214500002"
