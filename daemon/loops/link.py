@@ -125,7 +125,7 @@ class HubLinkLoop:
         except HubRefusalError as refusal:
             is_stale = refusal.code == wire.ErrorCode.BRANCH_STALE
             self._stale = outgoing.link if outgoing is not None and is_stale else None
-            return await self._fail(str(refusal), refusal.retry_after_s, refused=refusal.code.startswith("BRANCH_"))
+            return await self._fail(str(refusal), refusal.retry_after_s, refused=refusal.status in (401, 404, 409))
         except (HubUnreachableError, AnswerError, SecretsLocked) as error:
             return await self._fail(str(error), None)
         except Unavailable as error:
