@@ -69,7 +69,7 @@ async def test_the_end_and_a_late_reply_are_told(api: FakeApi) -> None:
     assert port.cancelled == 1
     port, person, _page, session = await begun(api)
     again = await person.post(f"{here(api)}/ussd", {"code": "*170#"})
-    assert (again.status_code, "has a USSD session open" in again.text) == (422, True)
+    assert (again.status_code, "Another USSD session is open on this line" in again.text) == (422, True)
     api.shop.clock.advance(IDLE_S + 1)
     late = (await person.post(f"{here(api)}/ussd", {**session, "reply": PIN})).text
     assert "What was typed was not sent." in unescape(late)

@@ -44,6 +44,10 @@ SABOTAGE = {
         f"UPDATE transactions SET status = 'SUCCESS', payment_seq = "
         f"(SELECT payment_seq FROM transactions WHERE id = {PAID}) WHERE id = {OPEN}"
     ),
+    "a payment that paid an order of head office pays none here": (
+        "INSERT INTO hub_commands (seq, kind, subject, body) SELECT 1, 'decided', id, '{\"origin\": \"request\"}' FROM payments "
+        f"WHERE seq = (SELECT payment_seq FROM transactions WHERE id = {PAID})"
+    ),
     "no transaction is held for a payment that verified one": (
         f"UPDATE transactions SET held_payment_seq = (SELECT payment_seq FROM transactions WHERE id = {PAID}) WHERE id = {OPEN}"
     ),
