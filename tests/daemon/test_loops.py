@@ -365,6 +365,7 @@ async def test_notice_that_fails_is_set_aside_and_the_others_are_sent(
     for kind, data in (("disk.low", {}), ("settings.broken", {"why": "it is odd"})):
         await notices_flow.record_loop(ran.env, kind, data)
     await until(lambda: any("the notice about disk.low" in one for one in ran.problems()))
+    await ran.all_turn()
     told = await ran.env.store.read(lambda reader: reader.all("SELECT text FROM notices"))
     assert any("it is odd" in row[0] for row in told)
 
