@@ -333,7 +333,7 @@ def distrust(
     client: Client,
     terminal: Terminal,
     branch: str = _BRANCH,
-    since: str | None = option("TIME", "Count nothing that came since then; by default only the key ends."),
+    since: str | None = option("TIME", "Count nothing that came since then; by default since now."),
 ) -> Answer:
     """Its key ends at once, and what came with it since that time (or up to an hour before) counts for nothing here: payments,
     sales, orders, reviews. The network IDs of such payments are free for other branches. The way back: invite the branch, and
@@ -349,8 +349,9 @@ def distrust(
     body = {"branch": branch} | ({} if at_time is None else {"since": at_time})
     reply = client.call("POST", Path.LOCAL_HUB_DISTRUST, body=body)
     said = f"{terminal.tick} The key of {clean(branch)} has ended."
-    notes = [] if at_time is None else _distrusted(reply.data)
-    return Answer(*reply.parts, lines=[said], notes=notes, next=[f"momo hub invite {shlex.quote(branch)}"])
+    return Answer(
+        *reply.parts, lines=[said], notes=_distrusted(reply.data), next=[f"momo hub invite {shlex.quote(branch)}"]
+    )
 
 
 @command("hub accept", view=view_of("branch payment_id stored refused counted", id="branch"))
