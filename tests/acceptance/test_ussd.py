@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.acceptance.conftest import SHOP_NUMBER, Scene
-from tests.fakes.real_shop import ROOT, RealShop, utc_now, wait_until
+from tests.fakes.real_shop import ROOT, SOON_S, RealShop, utc_now, wait_until
 from tests.fakes.receipts import mtn
 from tests.fakes.terminal import read_until
 from tests.phones import ussd
@@ -132,11 +132,16 @@ def test_the_simulated_phones_have_a_menu_too(shop: RealShop) -> None:
     shop.start(arguments=["--simulated-phone"])
     numbers = json.loads(shop.momo("lines", "list", "--sandbox", "--json").stdout)["data"]
     words = ("lines", "ussd", numbers[0]["id"], "*170#", "--sandbox")
-    done = subprocess.run(
-        [sys.executable, "-m", "momo_cli", *words],
-        cwd=ROOT, env=shop.environ, input="1\n1234\n", capture_output=True, text=True, timeout=60, check=False,
-    )  # fmt: skip
-    assert done.stdout.splitlines()[-1] == "Current Balance: not known yet", done
+
+    def dialled() -> str:
+        return subprocess.run(
+            [sys.executable, "-m", "momo_cli", *words],
+            cwd=ROOT, env=shop.environ, input="1\n1234\n", capture_output=True, text=True, timeout=60, check=False,
+        ).stdout  # fmt: skip
+
+    # A number is listed before its phone has begun.
+    shown = wait_until(dialled, SOON_S, "the simulated phone answers")
+    assert shown.splitlines()[-1] == "Current Balance: not known yet"
 
 
 def test_a_phone_that_is_pulled_out_in_a_session_is_told(scene: Scene) -> None:
