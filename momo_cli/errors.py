@@ -248,7 +248,7 @@ class Failure(Exception):  # an expected outcome, not a defect
         next: Next commands that replace those of the table.
         exit_code: An exit code that replaces that of the table.
         streamed: Rows were already written as one JSON document per line; the error is one more line.
-        sandbox: The command was given `--sandbox`, and so are the next ones that have it.
+        sandbox: The command was given `--sandbox`, or called in test mode; so are the next ones that have the flag.
         shown: The requested output, written to stdout despite the failure unless a JSON document of the failure is.
     """
 

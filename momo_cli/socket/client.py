@@ -114,7 +114,11 @@ class Client:
             headers[wire.IDEMPOTENCY_HEADER] = idempotency_key
         if sandbox or self.sandbox:
             headers[wire.MODE_HEADER] = "test"
-        return self._sent(method, _target(path, query), body, headers)
+        try:
+            return self._sent(method, _target(path, query), body, headers)
+        except Failure as failure:
+            failure.sandbox = sandbox
+            raise
 
     def post_once(self, path: str, body: Mapping[str, Any] | None = None) -> Reply:
         """Make a POST call with a new idempotency key, so that it is repeated if the connection breaks."""

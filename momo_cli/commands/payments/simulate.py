@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from daemon.wire import MessageState, Path
 from momo_cli import system
-from momo_cli.errors import Failure, usage
+from momo_cli.errors import usage
 from momo_cli.frame.command import command
 from momo_cli.inputs.ids import METHODS, find_match
 from momo_cli.inputs.parameters import flag, option
@@ -201,11 +201,7 @@ def demo(terminal: Terminal, keep: bool = flag("Leave the shop running.")) -> An
 
 def _sms(client: Client, body: dict[str, Any]) -> Reply:
     """Let the sandbox receive one simulated SMS."""
-    try:
-        return client.call("POST", Path.TEST_PAYMENTS, body=body, sandbox=True)
-    except Failure as failure:
-        failure.sandbox = True
-        raise
+    return client.call("POST", Path.TEST_PAYMENTS, body=body, sandbox=True)
 
 
 def _answer(client: Client, terminal: Terminal, body: dict[str, Any]) -> Answer:
