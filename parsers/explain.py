@@ -11,9 +11,10 @@ from functools import cache
 from itertools import accumulate, takewhile
 from typing import Final
 
+from parsers.pasted import MESSAGE_CHARACTERS_MAX
 from parsers.providers import WORDINGS
 from parsers.read import collapse_spaces, compile_pattern, normalize_spaces, repeated_guard
-from parsers.wording import TEXT_CHARACTERS_MAX, Wording
+from parsers.wording import Wording
 
 CANDIDATES_MAX: Final = 8
 """Wordings compared in detail: those that share most guards with the text."""
@@ -75,7 +76,7 @@ def nearest(body: str, networks: Iterable[str] | None = None) -> Nearest | None:
 
 def nearest_of(body: str, wordings: Iterable[Wording]) -> Nearest | None:
     """Return the nearest of these wordings, or None."""
-    text = normalize_spaces(body).strip()[:TEXT_CHARACTERS_MAX]
+    text = normalize_spaces(body).strip()[:MESSAGE_CHARACTERS_MAX]
     squeezed = collapse_spaces(text)
     ranked = sorted(
         ((_shared(wording, squeezed), place, wording) for place, wording in enumerate(wordings) if not wording.cut),

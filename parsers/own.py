@@ -15,10 +15,11 @@ from typing import Any, Final
 
 from parsers.explain import nearest_of
 from parsers.own_pattern import FREE_FIELDS, REQUIRED_FIELDS, InvalidWording, pattern_of
+from parsers.pasted import MESSAGE_CHARACTERS_MAX
 from parsers.providers import WORDINGS
 from parsers.read import collapse_spaces, compile_pattern, normalize_spaces, read_with
 from parsers.reading import Kind, NotPayment, Payment, Unreadable, fields
-from parsers.wording import TEXT_CHARACTERS_MAX, Groups, Wording
+from parsers.wording import Groups, Wording
 
 FORGERIES_MAX: Final = 40
 RECEIVED_KINDS: Final = frozenset({Kind.PAYMENT_RECEIVED, Kind.MERCHANT_PAYMENT, Kind.CASH_IN})
@@ -171,9 +172,9 @@ def _samples(entry: dict[str, Any]) -> list[dict[str, str]]:
             raise InvalidWording(
                 "sample", "a sample may contain texts only", 'write text = "..." and the fields that must be read'
             )
-        if not 1 <= len(sample.get("text", "").strip()) <= TEXT_CHARACTERS_MAX:
+        if not 1 <= len(sample.get("text", "").strip()) <= MESSAGE_CHARACTERS_MAX:
             raise InvalidWording(
-                "sample", "a sample needs its text", f'write text = "..." of up to {TEXT_CHARACTERS_MAX} characters'
+                "sample", "a sample needs its text", f'write text = "..." of up to {MESSAGE_CHARACTERS_MAX} characters'
             )
     return samples
 

@@ -6,6 +6,9 @@ Messengers, contact lists and web pages add marks that nobody sees; spreadsheets
 import re
 from typing import Final
 
+MESSAGE_CHARACTERS_MAX: Final = 1_600
+"""Ten parts of 160 characters, more than any receipt has; a longer text is stored but not read."""
+
 _INVISIBLE: Final = (
     0x00AD, 0x034F, 0x061C, 0x180E, *range(0x200B, 0x2010), *range(0x202A, 0x202F), *range(0x2060, 0x2070), 0xFEFF,
 )  # fmt: skip

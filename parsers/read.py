@@ -16,11 +16,12 @@ from functools import cache
 from typing import Any, Final
 
 from parsers.money import Money, read_money, render
+from parsers.pasted import MESSAGE_CHARACTERS_MAX
 from parsers.phone import read_phone
 from parsers.providers import EVERY_PROVIDER, PROVIDERS, WORDINGS, Provider
 from parsers.reading import Kind, NotPayment, Payment, Reading, Reversal, Unreadable, fields, has_real_date
 from parsers.times import read_local, read_printed
-from parsers.wording import MARKED, NAME_CHARACTERS_MAX, TEXT_CHARACTERS_MAX, Groups, Wording
+from parsers.wording import MARKED, NAME_CHARACTERS_MAX, Groups, Wording
 
 # A network advertises under the name that its receipts have. An unread message explains a gap in the balance chain, so
 # each advert would excuse a forgery after it; a text that asks for something and has no word about a wallet is an advert.
@@ -115,8 +116,8 @@ def read(sender: str | None, body: str, *, network: str | None = None, own: Iter
         A payment, a reversal, another kind of message, or the reason why it cannot be read. An advert is a `NotPayment`
         if the sender is the network's own.
     """
-    if len(body) > TEXT_CHARACTERS_MAX:
-        return Unreadable(f"longer than {TEXT_CHARACTERS_MAX} characters")
+    if len(body) > MESSAGE_CHARACTERS_MAX:
+        return Unreadable(f"longer than {MESSAGE_CHARACTERS_MAX} characters")
     text = normalize_spaces(body).strip()
     squeezed = collapse_spaces(text)
     networks = _networks(sender, network)
@@ -186,7 +187,7 @@ def read_with(wording: Wording, text: str, squeezed: str) -> Reading | None:
     """Read a text with one wording.
 
     Return `Unreadable` if it has this form but must not be believed; None if it has another form, or contains a `once`
-    guard twice. `text` is the whole message after `plain`, trimmed, at most `TEXT_CHARACTERS_MAX` characters.
+    guard twice. `text` is the whole message after `plain`, trimmed, at most `MESSAGE_CHARACTERS_MAX` characters.
     `squeezed` is the same after `squeeze`, computed once for all wordings, because it costs more than a guard.
     """
     if not all(guard in squeezed for guard in wording.guards) or repeated_guard(wording, squeezed):

@@ -9,6 +9,8 @@ import re
 from collections.abc import Callable
 from typing import Final
 
+from parsers.pasted import MESSAGE_CHARACTERS_MAX
+
 ALPHABET: Final = "23456789ABCDEFGHJKMNPQRSTUVWXYZ"
 """Without 0 1 I L O, which are easily confused."""
 HUB_FIRST: Final = "23456789"
@@ -18,7 +20,6 @@ BRANCH_FIRST: Final = "ABCDEFGHJKMNPQRSTUVWXYZ"
 LENGTH: Final = 6
 LETTERS_MIN: Final = 2
 """References often contain numbers; a code with letters cannot be mistaken for one."""
-TEXT_CHARACTERS_MAX: Final = 1600
 CANDIDATES_MAX: Final = 256
 
 _WEIGHTS: Final = (6, 5, 4, 3, 2, 1)
@@ -99,9 +100,9 @@ def candidates(reference_text: str) -> tuple[str, ...]:
     """Return the parts of a reference that may be a code, upper case, unique, in order.
 
     A candidate is a run of letters and digits, or several neighbouring runs joined over spaces, dots or dashes, with
-    exactly 6 characters in all; runs are never divided. At most 256, from the first 1600 characters.
+    exactly 6 characters in all; runs are never divided. At most 256, from the first `MESSAGE_CHARACTERS_MAX` characters.
     """
-    text = reference_text[:TEXT_CHARACTERS_MAX]
+    text = reference_text[:MESSAGE_CHARACTERS_MAX]
     runs = list(_RUN.finditer(text))
     found: dict[str, None] = {}
     for start, first in enumerate(runs):

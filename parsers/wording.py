@@ -17,10 +17,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
+from parsers.pasted import MESSAGE_CHARACTERS_MAX
 from parsers.reading import Kind
 
-TEXT_CHARACTERS_MAX: Final = 1600
-"""Ten parts of 160 characters, more than any receipt has; longer texts are not read."""
 NAME_CHARACTERS_MAX: Final = 160
 """The longest name and reference; narrations of banks have about 60."""
 
@@ -55,7 +54,8 @@ VIA: Final = r"(?P<via_network>[A-Z][\w&.\s\-]{1,40}?)"
 AGENT: Final = r"(?P<agent>\S.{0,175}?)"
 REFERENCE: Final = r"(?P<reference>.{0,1300})"
 """Includes the white space around the typed text: a pattern must not require it a second time."""
-ADVERT: Final = r"(?P<advert>.{0,1600})"
+REST: Final = rf".{{0,{MESSAGE_CHARACTERS_MAX}}}"
+ADVERT: Final = rf"(?P<advert>{REST})"
 """Text behind the fixed part that changes every year; it must not contain a transaction ID again."""
 
 

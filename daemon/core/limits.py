@@ -25,8 +25,6 @@ NOTES_CHARACTERS_MAX: Final = 2_000
 """Notes of a reconciliation, a decision or a cancellation: about one page."""
 TRANSACTION_ID_CHARACTERS_MAX: Final = 64
 """More than twice the longest ID of any network."""
-MESSAGE_CHARACTERS_MAX: Final = 1_600
-"""Ten parts; a longer text is stored but not read as a payment."""
 TEXT_CHARACTERS_MAX: Final = 200
 """Limit for names and labels; a payload holds several of them within its 20 kB."""
 URL_CHARACTERS_MAX: Final = 2048

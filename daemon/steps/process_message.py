@@ -5,7 +5,6 @@ from collections.abc import Iterable
 from msgspec.structs import replace
 
 from daemon.core.inputs import MessageOutcome
-from daemon.core.limits import MESSAGE_CHARACTERS_MAX
 from daemon.core.messages import trust
 from daemon.core.model import Message
 from daemon.modem.codec import pdu as codec
@@ -20,6 +19,7 @@ from daemon.store.messages import messages
 from daemon.wire import MessageState, Mode, ReviewReason
 from parsers import reading as readings
 from parsers.money import render
+from parsers.pasted import MESSAGE_CHARACTERS_MAX
 from parsers.read import provider_of_network, read
 from parsers.svc_code import candidates
 

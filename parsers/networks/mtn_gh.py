@@ -23,6 +23,7 @@ from parsers.wording import (
     PAYER_NAME,
     PAYER_PHONE,
     REFERENCE,
+    REST,
     TAX,
     TIME,
     Groups,
@@ -414,7 +415,7 @@ WORDINGS: Final = (
         Kind.SENT,
         ("Deposit made to your bank account number",),
         rf"Deposit made to your bank account number~:?~(?P<payee_account>[\dxX*]{{4,24}})(?:(?:(?!alance).){{0,80}}?{AMOUNT})?"
-        rf"(?:.{{0,120}}?{_CURRENT})?(?:.{{0,120}}?{_ID_LABEL}~{_ID}\b)?.{{0,1600}}",
+        rf"(?:.{{0,120}}?{_CURRENT})?(?:.{{0,120}}?{_ID_LABEL}~{_ID}\b)?{REST}",
         "Deposit made to your bank account number: ****4111. Amount: GHS 90.00. Current Balance: GHS 13.41. Transaction Id: "
         "85854486512. Fee charged: GHS 0.00.",
     ),
@@ -485,7 +486,7 @@ WORDINGS: Final = (
         "otp_code",
         Kind.OTP,
         ("OTP",),
-        r"(?:Dear .{1,60}, )?(?:[Yy]our .{0,60}OTP .{0,60}?is~:?~\d{4,8}\b.{0,1600}|\d{4,8} is your .{0,60}OTP\b.{0,1600})",
+        r"(?:Dear .{1,60}, )?(?:[Yy]our .{0,60}OTP .{0,60}?is~:?~\d{4,8}\b|\d{4,8} is your .{0,60}OTP\b)" + REST,
         "Your MTN MoMo OTP is 483911. Do not share it with anyone, not even MTN staff.",
     ),
     _wording(

@@ -7,7 +7,7 @@ from msgspec import Meta, Struct, field
 
 from daemon.core.errors import Refusal
 from daemon.core.inputs import ReadPart, Source
-from daemon.core.limits import MESSAGE_CHARACTERS_MAX, SECOND_US
+from daemon.core.limits import SECOND_US
 from daemon.core.messages import sandbox
 from daemon.core.messages.message_journal import digest
 from daemon.core.model import Transaction
@@ -22,6 +22,7 @@ from daemon.store.engine import Tx
 from daemon.store.messages import messages
 from daemon.store.payments import payments, transactions
 from daemon.wire import ErrorCode, Mode, TransactionStatus
+from parsers.pasted import MESSAGE_CHARACTERS_MAX
 
 EXPIRED_BEFORE_US: Final = 10 * SECOND_US
 
