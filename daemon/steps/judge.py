@@ -643,15 +643,44 @@ class Line:
             if not entry.doubts and entry.key != self.decided:
                 self._pay(entry, self.state, joins=True, free=free)
 
-    def accept_row(self, row: Row) -> None:
-        """Accept a row that a person approved; one that is no rival any more, or from before a proof, stays beside the chain."""
-        entries = balances.of_row(self.context.tx, row)
-        if not row.lapsed and not self._is_before_proof(entries[-1]):
-            self.win(row, Why.PERSON)
+    def accept_row(self, row: Row, until: ChainEntry) -> None:
+        """Accept a row up to a message that a person approved; what came after that is judged by what it joins then.
+
+        A row that is no rival any more, or from before a proof, stays beside the chain.
+        """
+        if row.lapsed or self._is_before_proof(until):
+            self.accept_aside_until(row, until, Why.PERSON)
             return
-        self.drop_row(row)
-        for entry in entries:
-            self.accept_aside(entry, Why.PERSON)
+        row, later = self.cut(row, until)
+        self.win(row, Why.PERSON)
+        for entry in later:
+            self.take(entry)
+
+    def cut(self, row: Row, last: ChainEntry) -> tuple[Row, list[ChainEntry]]:
+        """Let a row end with one of its messages; return it, and what came after that, which is in no row now."""
+        entries = balances.of_row(self.context.tx, row)
+        count = entries.index(last) + 1
+        later = [replace(one, row=None, position=None) for one in entries[count:]]
+        if later:
+            row = replace(row, after=last.after, messages=count)
+            balances.put_row(self.context.tx, row)
+        for entry in later:
+            balances.change(self.context.tx, entry)
+        return row, later
+
+    def accept_aside_until(self, row: Row, last: ChainEntry, why: Why) -> None:
+        """Accept a row up to one of its messages without a place in the chain; the rest stays a row."""
+        entries = balances.of_row(self.context.tx, row)
+        count = entries.index(last) + 1
+        rest = entries[count:]
+        if rest:
+            balances.put_row(
+                self.context.tx, replace(row, before=last.after, began_at=rest[0].time, messages=len(rest))
+            )
+        else:
+            self.drop_row(row)
+        for entry in entries[:count]:
+            self.accept_aside(entry, why)
 
     def accept_aside(self, entry: ChainEntry, why: Why) -> None:
         """Accept a message without a place in the chain, free of limits."""
@@ -883,8 +912,8 @@ def _notify(context: Context, notice: Notice, entry: ChainEntry, **more: Any) ->
 def apply_decision(context: Context, message_id: str, *, genuine: bool, actor: str) -> int:
     """Apply an operator's decision to a held message, and to its row; return how many other held messages it settled.
 
-    Approving a message of a row is a proof of the row. Rejecting one rejects the row: its messages follow from each
-    other.
+    Approving a message of a row is a proof of the row up to it. Rejecting one rejects the row from it on: its messages follow
+    from each other.
     """
     known = balances.of_message(context.tx, message_id)
     if known is None:
@@ -894,7 +923,7 @@ def apply_decision(context: Context, message_id: str, *, genuine: bool, actor: s
     line.decided = message_id
     row = None if entry.row is None else balances.row_of(context.tx, entry.row)
     if genuine and row is not None:
-        line.accept_row(row)
+        line.accept_row(row, entry)
     elif genuine and entry.standing is Standing.ACCEPTED:
         line.accept(replace(entry, doubts=()), entry.why)
         if not entry.doubts:
@@ -906,8 +935,12 @@ def apply_decision(context: Context, message_id: str, *, genuine: bool, actor: s
         _accept_doubtful(line, entry)
     elif row is not None:
         entries = balances.of_row(context.tx, row)
-        line.drop_row(row)
-        for one in entries:
+        at = entries.index(entry)
+        if at:
+            line.cut(row, entries[at - 1])
+        else:
+            line.drop_row(row)
+        for one in entries[at:]:
             _reject(line, one)
     elif entry.standing is not Standing.ACCEPTED:
         _reject(line, entry)

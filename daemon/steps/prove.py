@@ -189,25 +189,20 @@ class _Prover:
                     return row
         return None
 
-    def _until_shown(self, entries: list[ChainEntry]) -> tuple[list[ChainEntry], list[ChainEntry]]:
-        """Divide a row into what leads to a statement's last balance and what came later, which it does not prove."""
-        if self.statement_from is None:
-            return entries, []
-        ends = [n for n, one in enumerate(entries, 1) if one.after == self.shown and abs(one.time - self.at) <= PROOF_MINUTES_US]  # fmt: skip
-        return entries[: ends[-1]], entries[ends[-1] :]
+    def _last_shown(self, entries: list[ChainEntry]) -> ChainEntry:
+        """Return the last message of a row that the number proves: what came after a statement's last balance, it does not."""
+        near = (one for one in entries if one.after == self.shown and abs(one.time - self.at) <= PROOF_MINUTES_US)
+        return entries[-1] if self.statement_from is None else list(near)[-1]
 
     def _prove_row(self, row: Row) -> Proof:
         """Make a row the chain. What it says left the wallet, only the owner can confirm."""
         line, tx = self.line, self.context.tx
-        entries, later = self._until_shown(balances.of_row(tx, row))
+        entries = balances.of_row(tx, row)
+        last = self._last_shown(entries)
+        entries = entries[: entries.index(last) + 1]
         if (asked := self._ask_what_left(entries)) is not None:
             return asked
-        if later:
-            row = replace(row, after=self.shown, messages=len(entries))
-            balances.put_row(tx, row)
-            later = [replace(one, row=None, position=None) for one in later]
-            for entry in later:
-                balances.change(tx, entry)
+        row, later = line.cut(row, last)
         for entry in entries:
             self._tell_proved(entry)
         parallel = [
@@ -233,17 +228,14 @@ class _Prover:
 
     def _pay_row_aside(self, row: Row) -> Proof:
         """Let what leads in a row to the statement's balance pay beside the chain, which went on since; the rest stays a row."""
-        line, tx = self.line, self.context.tx
-        proved, rest = self._until_shown(balances.of_row(tx, row))
+        entries = balances.of_row(self.context.tx, row)
+        last = self._last_shown(entries)
+        proved = entries[: entries.index(last) + 1]
         if (asked := self._ask_what_left(proved)) is not None:
             return asked
-        if rest:
-            balances.put_row(tx, replace(row, before=self.shown, began_at=rest[0].time, messages=len(rest)))
-        else:
-            line.drop_row(row)
         for entry in proved:
             self._tell_proved(entry)
-            line.accept_aside(entry, Why.PROVED)
+        self.line.accept_aside_until(row, last, Why.PROVED)
         return self._done(Text("proof.said.row", shown=self._money(self.shown)))
 
     def _found(self, way: list[ChainEntry]) -> Text:

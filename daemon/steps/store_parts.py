@@ -215,7 +215,7 @@ def _beside_whole(
 
 
 def pair_again(context: Context, row: Message) -> list[JoinedMessage]:
-    """Return what the parts of a rejected message form with those that lay beside it: the rejected pairing was the wrong one."""
+    """Return what the parts of a message whose pairing was wrong form with those that lay beside it, each `ambiguous`."""
     own = messages.stored_parts(context.tx, row.id)
     key = parts.key_of(row.sim_key, _decode(own[0].pdu)) if row.parts_total > 1 and own else None
     if key is None:
@@ -224,9 +224,8 @@ def pair_again(context: Context, row: Message) -> list[JoinedMessage]:
     for one in _candidates(context, key, row.smsc, own[0].sent_at) or ():
         if one.message_id != row.id:
             beside.setdefault(one.message_id, []).append(one)
-    rejected = [replace(one, is_open=False) for one in own]
-    found = (_beside_whole(context, key, mine, rejected) for mine in beside.values())
-    return [replace(one, ambiguous=False) for pairing in found for one in pairing]
+    wrong = [replace(one, is_open=False) for one in own]
+    return [one for mine in beside.values() for one in _beside_whole(context, key, mine, wrong)]
 
 
 def _candidates(

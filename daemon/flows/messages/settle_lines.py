@@ -10,7 +10,7 @@ from daemon.env import Env
 from daemon.steps.context import INTERNAL_ERROR, Context, JoinedMessage, internal_errors
 from daemon.steps.judge import Line, due_of
 from daemon.steps.process_message import process_message, record_fault, record_unreadable
-from daemon.steps.store_parts import ASSEMBLE_AFTER_US, Unread, assemble
+from daemon.steps.store_parts import ASSEMBLE_AFTER_US, Unread, assemble, pair_again
 from daemon.store.engine import Reader, Tx
 from daemon.store.messages import balances, messages
 from daemon.store.messages.balances import Chain
@@ -21,7 +21,6 @@ BATCH: Final = 50
 """Messages put together in one database transaction; other writers wait for it."""
 Tell = Callable[[str], None]
 """Takes the description of an internal error, for the log."""
-_Process = Callable[[Context, JoinedMessage], MessageState]
 
 
 def _raise(fault: str) -> None:
@@ -44,7 +43,7 @@ async def assemble_parts(env: Env, tell: Tell = _raise) -> int:
 
     def job(tx: Tx) -> int:
         rows = messages.due_for_assembly(tx, now, ASSEMBLE_AFTER_US, BATCH)
-        return sum(_assemble(env, tx, row, times, process_message) for row in rows)
+        return sum(_assemble(env, tx, row, times, _process) for row in rows)
 
     try:
         return await env.store.write(job)
@@ -56,7 +55,7 @@ async def _assemble_one_by_one(env: Env, times: Times, tell: Tell) -> int:
     """Put each message together alone; one that causes an internal error is not read, or not even put together."""
 
     def put_together(tx: Tx, row: Message) -> int:
-        return _assemble(env, tx, row, times, process_message)
+        return _assemble(env, tx, row, times, _process)
 
     def store_whole(tx: Tx, row: Message) -> int:
         return _assemble(env, tx, row, times, record_fault)
@@ -79,13 +78,26 @@ async def _assemble_one_by_one(env: Env, times: Times, tell: Tell) -> int:
     return found
 
 
-def _assemble(env: Env, tx: Tx, row: Message, times: Times, process: _Process) -> int:
+def _assemble(
+    env: Env, tx: Tx, row: Message, times: Times, process: Callable[[Context, JoinedMessage], MessageState]
+) -> int:
     """Put the parts of one message together; return the number of messages that they form."""
     context = Context.for_message(env, tx, row, times)
     whole = assemble(context, row)
     for one in whole:
         process(context, one)
     return len(whole)
+
+
+def _process(context: Context, whole: JoinedMessage) -> MessageState:
+    """Process a message; if it is no text that momo knows, a part is a stranger's: process the other pairings of its parts."""
+    state = process_message(context, whole)
+    row = messages.get(context.tx, whole.message_id)
+    for other in pair_again(context, row) if row is not None and state is MessageState.UNPARSED else ():
+        beside = messages.get(context.tx, other.message_id)
+        if beside is not None and beside.state is MessageState.INCOMPLETE:
+            process_message(context, other)
+    return state
 
 
 async def settle_lines(env: Env, tell: Tell = _raise) -> int:

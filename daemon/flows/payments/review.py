@@ -6,6 +6,7 @@ from functools import partial
 from typing import Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from daemon.core import ids, json_values
 from daemon.core.access.callers import Caller, CallerKind, Operation, of_role, require
@@ -401,7 +402,7 @@ def _pair_again(held: _Held, caller: Caller) -> None:
             continue
         if asked is not None:
             reviews.close(tx, asked.id, "superseded", by=caller.name, now=held.context.now)
-        process_message(held.context, whole)
+        process_message(held.context, replace(whole, ambiguous=False))
         messages.keep_received_at(tx, beside.id, beside.received_at)
 
 

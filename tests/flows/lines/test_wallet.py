@@ -14,6 +14,7 @@ from daemon.core.errors import Refusal
 from daemon.core.model import Event, Review, Transaction
 from daemon.flows.lines.smscs import trust_message
 from daemon.flows.lines.wallet import say_balance
+from daemon.flows.payments import review
 from daemon.modem.codec.pdu_encode import encode_deliver
 from daemon.runtime.config import Config, Trust
 from daemon.steps.prove import Proof, Question, Seen
@@ -182,6 +183,44 @@ async def test_an_emptied_wallet_proves_no_receipt(tmp_path: Path) -> None:
     assert (proof.settled, outcomes(proof)) == (True, [])
     assert await shop.payments() == []
     shop.close()
+
+
+async def row_with_a_forged_end(shop: FakeShop) -> list[Review]:
+    """Let a genuine receipt wait in a row, the owner empty the wallet, and forged receipts continue the row; return the reviews."""
+    assert await say(shop, 1, 2500, 22_500) is HELD
+    await pay_out(shop, 2, 22_450, 50)
+    assert await say(shop, 3, 500_000, 500_050) is HELD
+    assert await say(shop, 4, 100, 500_150) is HELD
+    return await open_reviews(shop)
+
+
+async def test_an_approval_confirms_nothing_that_came_after_the_message(shop: FakeShop) -> None:
+    genuine, *_ = await row_with_a_forged_end(shop)
+    await review.approve(shop.env, OWNER, genuine.id, review.Approval(confirmed=True))
+    assert [one.amount_minor for one in await shop.payments()] == [2500]
+    first, second = await open_reviews(shop)
+    await review.reject(shop.env, OWNER, first.id, "not in the wallet", confirmed=True)
+    await review.reject(shop.env, OWNER, second.id, "not in the wallet", confirmed=True)
+    assert await say(shop, 5, 100, 150) is HELD, "what joins an emptied wallet counts to the bound"
+    assert len(await shop.payments()) == 1
+
+
+@pytest.mark.parametrize("chosen", [1, 2])
+async def test_a_rejection_refutes_nothing_that_came_before_the_message(shop: FakeShop, chosen: int) -> None:
+    reviews = await row_with_a_forged_end(shop)
+    decided = await review.reject(shop.env, OWNER, reviews[chosen].id, "not in the wallet", confirmed=True)
+    assert decided.settled == 2 - chosen, "what came after it follows from it"
+    assert [one.id for one in await open_reviews(shop)] == [one.id for one in reviews[:chosen]]
+    await review.approve(shop.env, OWNER, reviews[0].id, review.Approval(confirmed=True))
+    assert [one.amount_minor for one in await shop.payments()] == [2500]
+
+
+async def test_an_approval_in_a_row_from_before_a_proof_pays_what_led_to_the_message(shop: FakeShop) -> None:
+    genuine, *_ = await row_with_a_forged_end(shop)
+    assert (await shop.says(77_700, Question.UNTOLD)).settled
+    await review.approve(shop.env, OWNER, genuine.id, review.Approval(confirmed=True))
+    assert [one.amount_minor for one in await shop.payments()] == [2500]
+    assert await shop.values("SELECT balance FROM line_trust") == [77_700]
 
 
 async def test_doubtful_messages_that_lead_exactly_to_the_number_pay_after_a_yes(shop: FakeShop) -> None:

@@ -239,6 +239,26 @@ async def test_after_the_wrong_pairing_is_rejected_the_other_one_is_judged(shop:
     assert len(again) == 1, "the other pairing is judged"
 
 
+@pytest.mark.parametrize("seconds", [4, 45])
+async def test_the_genuine_pairing_is_for_a_person_when_the_nearer_one_cannot_be_read(
+    shop: FakeShop, seconds: float
+) -> None:
+    mine = await shop.request()
+    text = mtn_receipt(2500, "KOFI ANTWI BADU", shop.wallet(2500), mine.svc_code or "", "93214500001")
+    first, _ = encode_deliver(MTN_SENDER, text, STARTED, smsc=MTN_SMSC, reference=7)
+    _, second = encode_deliver(MTN_SENDER, text, STARTED + timedelta(seconds=seconds), smsc=MTN_SMSC, reference=7)
+    stray = encode_deliver(MTN_SENDER, "x" * 153 + " 3JTJ88.", STARTED, smsc=MTN_SMSC, reference=7)[1]
+    await shop.read_pdus([stray, first, second])
+    assert await after_six_seconds(shop) == 1
+    assert sorted(await states(shop)) == ["held", "unparsed"]
+    [row] = await shop.rows(Review, "reviews", "state = 'open'")
+    assert row.reason == "ambiguous_parts"
+    await review.approve(shop.env, OWNER, row.id, review.Approval(mine.reference, confirmed=True))
+    assert await status(shop, mine) is TransactionStatus.SUCCESS
+    await after_six_seconds(shop)
+    assert len(await shop.payments()) == 1
+
+
 async def test_parts_without_their_others_are_a_flood(shop: FakeShop) -> None:
     for number in range(20, 27):
         await shop.read_pdus([forged_end("food", reference=number)])

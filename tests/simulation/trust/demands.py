@@ -83,7 +83,7 @@ def changed_by_him(alone: Result, together: Result) -> list[str]:
 
 def _nothing_lost(result: Result) -> list[str]:
     # From level 3 on a forgery with the real ID may pay within the limit; then the genuine one has a review.
-    excused = result.typed | (result.conflicts if result.setting.level == 3 else set())
+    excused = result.typed | result.foretold | (result.conflicts if result.setting.level == 3 else set())
     never = [number for number, fate in result.fates.items() if fate.how == "never" and number not in excused]
     unmatched = [number for number, fate in result.fates.items() if not fate.matched]
     return [

@@ -157,6 +157,9 @@ class Result:
     """IDs of payments that momo marks as reversed and that were not."""
     conflicts: set[int] = field(default_factory=set)
     """Genuine receipts with a review because another payment has their ID."""
+    foretold: set[int] = field(default_factory=set)
+    """Genuine receipts that a paid forgery foretold with their ID, amount and balance. Only the payer knows the ID so early. An ID
+    is booked once, so that the genuine receipt is a duplicate: the shop has the money that it booked, and no other."""
     misread: list[str] = field(default_factory=list)
     notices: dict[str, int] = field(default_factory=dict)
     dump: str = field(default="", repr=False)
@@ -446,8 +449,8 @@ class _Game:
     def _note_payments(self) -> None:
         for paid in self.product.new_payments():
             change = self._by_text.get(paid.body)
-            # A usual day is one of the network's times.
-            day = day_of(self.now if change is None else change.at)
+            # A usual day is one of the network's times, also of a forgery that a later decision or silence let pay.
+            day = day_of(paid.sent_at)
             self._takings[day] += paid.amount
             self._receipts[day] += 1
             if change is None or change.kind is not Kind.RECEIPT:
@@ -488,6 +491,8 @@ class _Game:
             counts = self.product.standing()
             result.forged = [one for one in result.forged if one.text in counts]
         result.forged = [self._explained(one) for one in result.forged]
+        first = {one.text: changes[one.told_first[0]] for one in result.forged if len(one.told_first) == 1}
+        result.foretold = {change.number for text, change in first.items() if change.telco_id in text}
         result.phone_limits = [max(100_000, *self._usual(day, 4)) for day in days]
         result.limits = [self._limit(day) for day in days]
         result.bounds = [max(self._limit(day), 20_000, *self._usual(day, 3)) for day in days]

@@ -68,6 +68,8 @@ class Paid:
     Attributes:
         body: The text of its message.
         used: Whether it paid an order.
+        at: When it was paid.
+        sent_at: The network's time of its message.
         limited: Whether it counts to the limit of its day.
     """
 
@@ -76,6 +78,7 @@ class Paid:
     balance: int | None
     telco_id: str
     at: int
+    sent_at: int
     used: bool
     limited: bool
 
@@ -282,15 +285,15 @@ class Product:
         """Return the payments since the last call."""
         found = self._look(
             "SELECT p.seq, COALESCE(m.body, ''), p.amount_minor, p.balance_minor, p.telco_transaction_id, "
-            f"p.standing = 'used', b.counts = {Counts.LIMIT:d} FROM payments p JOIN messages m ON m.seq = p.message_seq "
+            f"m.sent_at, p.standing = 'used', b.counts = {Counts.LIMIT:d} FROM payments p JOIN messages m ON m.seq = p.message_seq "
             f"LEFT JOIN line_balances b ON b.message_seq = m.seq WHERE p.seq > {self._seen} ORDER BY p.seq"
         )
         now = self.clock.now_us()
         if found:
             self._seen = found[-1][0]
         return [
-            Paid(body, amount, balance, telco_id, now, bool(used), bool(limited))
-            for _, body, amount, balance, telco_id, used, limited in found
+            Paid(body, amount, balance, telco_id, now, sent_at, bool(used), bool(limited))
+            for _, body, amount, balance, telco_id, sent_at, used, limited in found
         ]
 
     def reversed_ids(self) -> set[str]:
