@@ -94,7 +94,6 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--seconds", type=float, default=30.0)
     seconds = parser.parse_args().seconds
-    os.environ["MALLOC_ARENA_MAX"] = "1"  # momo_cli/service/manager.py
     with tempfile.TemporaryDirectory(prefix="momo-bench-") as name:
         folder = Path(name)
         receiver = ReceiverProcess(folder / "receiver")

@@ -12,7 +12,7 @@ from typing import Final
 from daemon.app import RunOptions, serve
 from daemon.open_shop import EXIT_AGAIN, EXIT_FAILED, StartError, is_set_up
 from daemon.runtime import files
-from daemon.runtime.system import SystemClock, loop_factory, raise_open_files_max
+from daemon.runtime.system import SystemClock, loop_factory, raise_open_files_max, use_one_heap
 from daemon.wire import ErrorCode, Places
 from parsers.masking import describe_error
 from parsers.times import from_us
@@ -30,6 +30,7 @@ def run_command(options: argparse.Namespace, places: Places) -> int:
         raise StartError(ErrorCode.NOT_SET_UP, "there is no shop here yet", "momo setup")
     files.mask_threads()
     raise_open_files_max()
+    use_one_heap()
     # The loaded modules stay: collections need not look through it, and cycles are too rare to look for them every 700 objects.
     gc.freeze()
     gc.set_threshold(GC_OBJECTS, 20, 20)

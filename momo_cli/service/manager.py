@@ -137,8 +137,7 @@ def _program(module: str) -> str:
 
 
 def _environment(shop: UnitValues) -> str:
-    # One heap for all threads, which wait for each other anyway: several keep 4 MB more after some thousand payments.
-    given = {"MALLOC_ARENA_MAX": "1", "PYTHONUNBUFFERED": "1", **shop.environment}
+    given = {"PYTHONUNBUFFERED": "1", **shop.environment}
     pairs = sorted(f"{name}={value}" for name, value in given.items())
     return "\n".join(f"Environment={_quoted(pair)}" for pair in pairs)
 

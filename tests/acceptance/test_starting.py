@@ -18,6 +18,8 @@ from tests.fakes.real_shop import ROOT, SOON_S, STOP_S, RealShop, utc_now, wait_
 from tests.fakes.receipts import mtn_receipts
 from tests.fakes.receiver import HANG
 
+HEAP_BYTES = 64 * 1024 * 1024
+
 
 def test_a_second_daemon_is_refused_at_once(shop: RealShop, tmp_path: Path) -> None:
     shop.start()
@@ -44,6 +46,15 @@ def test_a_second_daemon_is_refused_at_once(shop: RealShop, tmp_path: Path) -> N
     # The first one continues.
     status = shop.ask("GET", "/local/v1/status")
     assert (status["pid"], status["shop"]["name"]) == (shop.pid, "Ama Provisions")
+
+
+def test_all_threads_of_the_daemon_share_one_heap(shop: RealShop) -> None:
+    shop.start()
+    spans = [line.split()[0].split("-") for line in Path(f"/proc/{shop.pid}/maps").read_text().splitlines()]
+    found = {(int(start, 16), int(end, 16)) for start, end in spans}
+    # A heap of a thread begins at a multiple of 64 MB, and the rest of these 64 MB is kept for it.
+    kept = {end for start, end in found if start % HEAP_BYTES == 0}
+    assert [end for start, end in found if start in kept and end % HEAP_BYTES == 0] == []
 
 
 def test_a_shop_that_was_not_set_up_says_so(tmp_path: Path) -> None:
