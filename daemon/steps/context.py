@@ -7,7 +7,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from daemon.core.inputs import Source
-from daemon.core.messages.trust import SHIPPED, is_history
+from daemon.core.messages.trust import is_history
 from daemon.core.model import Message, PaymentMethod, Sim
 from daemon.core.shape import taken
 from daemon.core.upkeep.clock_check import Times
@@ -27,7 +27,7 @@ class Context(Struct, frozen=True):
         times: The time at the start of the intake.
         sim: The SIM that received the messages.
         line: The merchant number on the SIM; None if it has none yet.
-        homes: The home SMSCs of the SIM: those on the list for its network, and those that it was shown.
+        homes: The home SMSCs of the SIM.
         expects_test_payment: A test payment was expected on the SIM when the intake began.
         lacks_since: When the oldest message of the SIM came that lacked parts when the intake began; None if none did.
         imported: The messages come from a file, or from a source that the owner has not opted in to. They are history
@@ -59,8 +59,8 @@ class Context(Struct, frozen=True):
         assert found is not None, (
             "the loop stores a SIM before it hands over its messages; the schema has those of the sandbox"
         )
-        homes = [*SHIPPED.get(found.sim.network or "", ()), *found.homes]
         expects, lacks_since = found.expects_test_payment, found.lacks_since
+        homes = list(found.homes)
         return cls(env, tx, source, times, found.sim, found.line, homes, expects, lacks_since, imported=source.history)
 
     @classmethod

@@ -25,7 +25,7 @@ from daemon.core.messages import line_trust
 from daemon.core.messages.balance_chain import ChainEntry, Counts, Standing, Why, effect_of, is_in_chain
 from daemon.core.messages.line_history import USUAL_DAYS, away_for, usual_receipts
 from daemon.core.messages.line_trust import BalanceCheck, Circumstances, Limits, LineState, Row
-from daemon.core.messages.trust import Doubt, SmscSource, TrustFacts, doubts_about, fee_doubt, is_home
+from daemon.core.messages.trust import Doubt, SmscSource, doubts_about, fee_doubt, is_home
 from daemon.core.model import Message, Payment, Review
 from daemon.steps import confirmed_wordings, settle
 from daemon.steps.context import Context, StoredMessage, microseconds
@@ -131,15 +131,14 @@ def _entry(arrived: StoredMessage, reading: readings.Reading, tail: list[ChainEn
     """Return the chain entry of a message."""
     assert arrived.provider is not None, "a trusted message is of a network that we know"
     assert not isinstance(reading, readings.Unreadable), "an unreadable message is in no chain"
-    facts = TrustFacts(
+    doubts = doubts_about(
+        tail,
         provider=arrived.provider,
         telco_id=own_id(reading),
         sent_at=arrived.sent_at,
         printed_at=microseconds(reading.printed_at),
-        reference=reading.reference,
-        payer_name=reading.payer_name,
+        texts=(reading.reference, reading.payer_name),
     )
-    doubts: list[Doubt] = [*doubts_about(facts, tail)]
     if reading.amount is not None and reading.fee is not None:
         high = fee_doubt(reading.amount.minor, reading.fee.minor)
         doubts += [] if high is None else [high]
@@ -154,7 +153,7 @@ def _entry(arrived: StoredMessage, reading: readings.Reading, tail: list[ChainEn
         arrived.id,
         at=arrived.at,
         stored_at=arrived.stored_at,
-        telco_id=facts.telco_id,
+        telco_id=own_id(reading),
         pays=pays,
         amount=reading.amount.minor if isinstance(reading, readings.Payment) else None,
         effect=effect,
@@ -763,7 +762,7 @@ def due_of(reader: Reader, chain: Chain, state: LineState, now: int) -> Due:
     passed: list[Row] = []
     winner = None
     if state.live_rows:
-        found = balances.passed_rows(reader, chain, state, now)
+        found = balances.rivals(reader, chain, "still", min(now - line_trust.LAPSED_AFTER_US, state.moved_at))
         passed = [row for row in found if line_trust.is_passed(state, row, now)]
         newest = line_trust.silent_since(state, balances.newest_rows(reader, chain))
         if newest is not None:

@@ -113,12 +113,7 @@ def sender_doubts(context: Context, parts: Iterable[Deliver]) -> list[str]:
         doubt
         for value in parts
         for doubt in trust.untrusted_reasons(
-            trust.SenderEvidence(
-                sender=value.sender,
-                sender_is_alphanumeric=value.sender_type is SenderType.ALPHANUMERIC,
-                network=network,
-                network_senders=senders,
-            )
+            value.sender, network, senders, is_alphanumeric=value.sender_type is SenderType.ALPHANUMERIC
         )
     ]
     return list(dict.fromkeys(found))

@@ -140,10 +140,11 @@ class _Prover:
             return (None, 0) if at is None else (at.position, min(self.at, at.time))
         if state.balance == self.shown:
             return state.position, self.at
-        since = self.at - PROOF_MINUTES_US
-        for entry in balances.of_chain_since(self.context.tx, self.chain, since, 1):
+        for entry in balances.of_chain(self.context.tx, self.chain, 2 * NEAR):
             if state.gap_left is not None:
                 break  # the owner named another balance since then
+            if entry.position != state.position and entry.stored_at < self.at - PROOF_MINUTES_US:
+                continue
             if entry.after == self.shown:
                 return entry.position, entry.time
             if entry.before == self.shown and entry.position is not None and not entry.has_gap:

@@ -254,7 +254,6 @@ def _sim(sim: Row) -> str:
 
 
 _SOURCES: Final = {
-    "shipped": "on momo's list of this network",
     "sim": "the SIM's own (AT+CSCA)",
     "test_payment": "brought your test payment",
     "approved": "you approved a message through it",

@@ -91,7 +91,7 @@ def test_a_daemon_whose_commits_do_not_last_is_caught(tmp_path: Path, monkeypatc
 
 @pytest.mark.slow
 def test_a_daemon_that_trusts_every_sender_is_caught(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(trust, "untrusted_reasons", lambda _: [])
+    monkeypatch.setattr(trust, "untrusted_reasons", lambda *_, **__: [])
     with pytest.raises(AssertionError, match="forged, but used"):
         run_day(tmp_path, Size(3, thief=60))
 

@@ -5,11 +5,9 @@ failed. A forged sender name passes the check of the sender; the doubts find oth
 """
 
 import functools
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from enum import StrEnum
 from typing import Final
-
-from msgspec import Struct
 
 from daemon.core.limits import DAY_US, MINUTE_US
 from daemon.core.messages.balance_chain import ChainEntry, Standing, id_number
@@ -28,8 +26,6 @@ PROVED_DAYS: Final = 2
 PROVED_PART: Final = 5
 """An SMSC becomes home after proofs have confirmed so many of its messages on so many days, a fifth of the line's."""
 
-SHIPPED: Final[Mapping[str, tuple[str, ...]]] = {"mtn": (), "telecel": (), "at": ()}
-"""The SMSCs by network. Ghana's networks publish none, and no list of another source could be verified, so it is empty."""
 PRINTED_APART_US_MAX: Final = 2 * MINUTE_US
 """In 1,691 genuine messages the printed time and the SMSC time differed by 58 s at most."""
 ID_MINUTE_US: Final = MINUTE_US
@@ -48,33 +44,25 @@ ID_SEEN_MAX: Final = 9
 """The ID clock needs at least a few messages, and the nearest in time are enough."""
 
 
-class SenderEvidence(Struct, frozen=True):
-    """Facts about one message.
-
-    Attributes:
-        sender: The decoded originating address, None if the PDU could not be read.
-        sender_is_alphanumeric: Its type of number is alphanumeric (3GPP TS 23.040 clause 9.1.2.5).
-        network: The network of the receiving SIM, None if its IMSI is of no known network.
-        network_senders: The sender names of this network's payment messages.
-    """
-
-    sender: str | None
-    sender_is_alphanumeric: bool
-    network: str | None
-    network_senders: Collection[str]
-
-
-def untrusted_reasons(evidence: SenderEvidence) -> list[str]:
-    """Return why the message cannot be trusted, empty if it can.
+def untrusted_reasons(
+    sender: str | None, network: str | None, network_senders: Collection[str], *, is_alphanumeric: bool
+) -> list[str]:
+    """Return why a message cannot be trusted for its sender, empty if it can.
 
     The comparison is exact to the byte: `Mobile-Money`, `MobiIeMoney` and a phone number are not `MobileMoney`.
+
+    Args:
+        sender: The decoded originating address, None if the PDU could not be read.
+        network: The network of the receiving SIM, None if its IMSI is of no known network.
+        network_senders: The sender names of this network's payment messages.
+        is_alphanumeric: Its type of number is alphanumeric (3GPP TS 23.040 clause 9.1.2.5).
     """
     found = []
-    if evidence.network is None:
+    if network is None:
         found.append("sim_network_unknown")
-    if not evidence.sender_is_alphanumeric:
+    if not is_alphanumeric:
         found.append("sender_is_a_number")
-    elif evidence.sender not in evidence.network_senders:
+    elif sender not in network_senders:
         found.append("sender_not_of_network")
     return found
 
@@ -82,8 +70,6 @@ def untrusted_reasons(evidence: SenderEvidence) -> list[str]:
 class SmscSource(StrEnum):
     """The reason why an SMSC is home."""
 
-    SHIPPED = "shipped"
-    """It is on momo's list for the network."""
     SIM = "sim"
     """The SIM itself names it (`AT+CSCA?`)."""
     TEST_PAYMENT = "test_payment"
@@ -137,37 +123,29 @@ class Doubt(StrEnum):
     REVERSAL_WITHOUT_BALANCE = "reversal_without_balance"
 
 
-class TrustFacts(Struct, frozen=True, kw_only=True):
-    """The facts that the doubts are judged by.
+def doubts_about(
+    chain: Sequence[ChainEntry],
+    *,
+    provider: str,
+    telco_id: str | None,
+    sent_at: int | None,
+    printed_at: int | None,
+    texts: Iterable[str | None],
+) -> list[Doubt]:
+    """Return all doubts about a message from the network's own sender.
 
-    Attributes:
+    Args:
+        chain: The messages of its line: their IDs are the clock.
         provider: Canonical name (`momo_mtn`).
         telco_id: The transaction ID; None when the message has none.
         sent_at: SMSC time, microseconds; None when unknown.
         printed_at: The time that the text prints, microseconds; None when it prints none.
-        reference: The reference that the payer typed.
-        payer_name: As printed.
-    """
-
-    provider: str
-    telco_id: str | None
-    sent_at: int | None
-    printed_at: int | None
-    reference: str | None
-    payer_name: str | None
-
-
-def doubts_about(facts: TrustFacts, chain: Sequence[ChainEntry]) -> list[Doubt]:
-    """Return all doubts about a message from the network's own sender.
-
-    Args:
-        facts: The message.
-        chain: The messages of its line, as for `daemon.core.messages.balance.judge`: their IDs are the clock.
+        texts: The reference that the payer typed, and the payer's name as printed.
     """
     found = (
-        id_doubt(facts.provider, facts.telco_id, facts.sent_at, chain),
-        printed_time_doubt(facts.printed_at, facts.sent_at),
-        *(text_doubt(text) for text in (facts.reference, facts.payer_name)),
+        id_doubt(provider, telco_id, sent_at, chain),
+        printed_time_doubt(printed_at, sent_at),
+        *(text_doubt(text) for text in texts),
     )
     return list(dict.fromkeys(doubt for doubt in found if doubt is not None))
 

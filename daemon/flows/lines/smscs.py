@@ -5,7 +5,6 @@ from msgspec import Struct
 from daemon.core.access.callers import Caller, Operation, require
 from daemon.core.errors import FieldError, Refusal, invalid, needed
 from daemon.core.limits import HOUR_US
-from daemon.core.messages.trust import SHIPPED, SmscSource
 from daemon.core.model import Sim
 from daemon.env import Env
 from daemon.steps.context import Context
@@ -41,7 +40,7 @@ class SimSmscs(Struct, frozen=True):
 
 
 async def smscs_of(env: Env, device_id: str, slot_index: int) -> SimSmscs:
-    """Return the SMSCs of a SIM: those on the list for its network first.
+    """Return the SMSCs of a SIM.
 
     Raises:
         Refusal: SIM_NOT_FOUND.
@@ -50,12 +49,9 @@ async def smscs_of(env: Env, device_id: str, slot_index: int) -> SimSmscs:
 
     def job(reader: Reader) -> SimSmscs:
         sim = _sim(reader, device_id, slot_index)
-        shipped = [
-            KnownSmsc(smsc, SmscSource.SHIPPED, None, sim.first_seen_at) for smsc in SHIPPED.get(sim.network or "", ())
-        ]
         found = balances.smscs(reader, sim.sim_key)
         begun = balances.has_chain(reader, sim.sim_key)
-        return SimSmscs(sim, [*shipped, *found], begun, expected(reader, sim, now))
+        return SimSmscs(sim, found, begun, expected(reader, sim, now))
 
     return await env.store.read(job)
 

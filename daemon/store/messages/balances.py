@@ -12,15 +12,7 @@ from msgspec.structs import asdict
 
 from daemon.core.limits import DAY_US
 from daemon.core.messages.balance_chain import Absence, ChainEntry
-from daemon.core.messages.line_trust import (
-    CANDIDATES_MAX,
-    LAPSED_AFTER_US,
-    LIMIT_RECEIPTS,
-    SWEPT_MINOR,
-    LineState,
-    Row,
-    Used,
-)
+from daemon.core.messages.line_trust import CANDIDATES_MAX, LIMIT_RECEIPTS, SWEPT_MINOR, LineState, Row, Used
 from daemon.core.messages.trust import SmscSource
 from daemon.core.names import canonical_names
 from daemon.store.engine import Reader, Tx
@@ -255,11 +247,6 @@ def newest_rows(reader: Reader, chain: Chain) -> list[Row]:
     )
 
 
-def passed_rows(reader: Reader, chain: Chain, line: LineState, now: int) -> list[Row]:
-    """Return rows that the chain may have passed long ago (`line_trust.is_passed`)."""
-    return rivals(reader, chain, "still", min(now - LAPSED_AFTER_US, line.moved_at))
-
-
 def row_of(reader: Reader, row_number: int) -> Row | None:
     """Return one row."""
     return reader.first(Row, "SELECT * FROM line_rows WHERE seq = :number", {"number": row_number})
@@ -345,12 +332,6 @@ def gaps(reader: Reader, chain: Chain, since: int) -> list[ChainEntry]:
         "AND standing = 'accepted' AND gap_minor <> 0 AND at >= :since ORDER BY at DESC, seq DESC LIMIT :most",
         chain.params(since=since, most=GAPS_MAX),
     )
-
-
-def of_chain_since(reader: Reader, chain: Chain, stored_since: int, at_least: int) -> list[ChainEntry]:
-    """Return the messages of the chain, the newest first: those stored since a time, and at least so many."""
-    found = of_chain(reader, chain, 400)
-    return [one for n, one in enumerate(found) if n < at_least or one.stored_at >= stored_since]
 
 
 def unpaid_of_chain(reader: Reader, chain: Chain, base: int) -> list[ChainEntry]:

@@ -40,7 +40,6 @@ def test_each_service_centre_is_shown_with_the_reason(shown: FakeApi, momo: Momo
 @pytest.mark.parametrize(
     ("source", "why"),
     [
-        ("shipped", "on momo's list"),
         ("test_payment", "brought your test payment"),
         ("approved", "you approved a message through it"),
         ("proved", "what the wallet showed"),

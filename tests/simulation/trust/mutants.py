@@ -92,7 +92,7 @@ _FOREIGN_HOMES = ("+233240000099", "+447700900123", "+447000000001")
 MUTANTS: Final = (
     Mutant(1, "every centre is home", {f"{_JUDGE}:is_home": _always}, weeks(1)),
     Mutant(1, "only the very numbers are home", {"daemon.core.messages.trust:_stem": lambda number: number}, weeks(1)),
-    Mutant(1, "a doubted message moves the balance", {f"{_JUDGE}:doubts_about": lambda *_: []}, tests=ATTACKS),
+    Mutant(1, "a doubted message moves the balance", {f"{_JUDGE}:doubts_about": lambda *_, **__: []}, tests=ATTACKS),
     Mutant(2, "an emptied wallet and a first message are firm", {f"{_LINE}:_provisional_after": _nothing}, tests=RULES_TESTS),
     Mutant(2, "a large fee is no doubt", {f"{_JUDGE}:fee_doubt": _nothing}, tests="tests/flows/messages/test_made_up_fees.py"),
     Mutant(3, "a break pays without a limit", {f"{_LINE}:has_room": _always}, weeks(3), tests=ATTACKS),
@@ -110,6 +110,6 @@ MUTANTS: Final = (
     Mutant(7, "an approval taken back is told to nobody", {"daemon.store.webhooks.outbox:Outbox.take_back": _nothing}, tests="tests/flows/payments/test_take_back.py"),
     Mutant(8, "imported money is reconciled by a key", {"daemon.flows.payments.reconcile:is_unconfirmed_history": _never}, tests="tests/flows/payments/test_reconcile.py"),
     Mutant(8, "a pesewa with a code makes an order partial", {"daemon.core.payments.matching:is_too_small": _never}, tests="tests/flows/payments/test_suggestions.py"),
-    Mutant(1, "a name beside the network's own is the network's", {"daemon.core.messages.trust:untrusted_reasons": lambda _: []}, tests="tests/flows/messages/test_untrusted_sender.py"),
+    Mutant(1, "a name beside the network's own is the network's", {"daemon.core.messages.trust:untrusted_reasons": lambda *_, **__: []}, tests="tests/flows/messages/test_untrusted_sender.py"),
     Mutant(2, "what a payer types is a gap", {"daemon.steps.process_message:choose_reading": lambda _, __, read_as: read_as}, (Setting(1, 0, WEEK),), tests=ATTACKS),
 )  # fmt: skip
