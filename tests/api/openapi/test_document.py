@@ -376,7 +376,7 @@ def bodies(shape: type[Struct]) -> Any:
 
 
 @pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: shape.__name__)
-@settings(max_examples=30)
+@settings(max_examples=10)
 @given(data=some.data())
 def test_any_body_is_read_as_described_or_refused_with_its_reasons(shape: type[Struct], data: Any) -> None:
     body = data.draw(bodies(shape))
