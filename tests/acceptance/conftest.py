@@ -29,27 +29,19 @@ class Scene:
         self.receiver.secrets = [secret, self.shop.keys.webhook_secret]
 
 
-@pytest.fixture(scope="session")
-def fresh(tmp_path_factory: pytest.TempPathFactory) -> RealShop:
-    """A shop set up by the real program once for all tests; they start from copies."""
-    return RealShop(tmp_path_factory.mktemp("fresh") / "shop")
-
-
 @pytest.fixture
-def scene(tmp_path: Path, fresh: RealShop) -> Iterator[Scene]:
+def scene(tmp_path: Path) -> Iterator[Scene]:
     """A shop after set-up; its daemon is not started yet."""
     with (
         Receiver(tmp_path / "receiver") as receiver,
         PhoneProcess(tmp_path / "tty") as phone,
-        RealShop(
-            tmp_path / "shop", phone=phone.link, ca_file=receiver.ca_file, short_schedule=True, like=fresh
-        ) as shop,
+        RealShop(tmp_path / "shop", phone=phone.link, ca_file=receiver.ca_file, short_schedule=True) as shop,
     ):
         yield Scene(shop, phone, receiver)
 
 
 @pytest.fixture
-def shop(tmp_path: Path, fresh: RealShop) -> Iterator[RealShop]:
+def shop(tmp_path: Path) -> Iterator[RealShop]:
     """A shop after set-up, without a phone."""
-    with RealShop(tmp_path / "shop", phone=tmp_path / "no-phone", like=fresh) as made:
+    with RealShop(tmp_path / "shop", phone=tmp_path / "no-phone") as made:
         yield made

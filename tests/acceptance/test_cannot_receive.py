@@ -201,10 +201,10 @@ def not_receiving(shop: RealShop, why: str) -> dict[str, Any] | None:
 
 
 @pytest.mark.slow
-def test_a_phone_that_is_locked_before_it_tells_its_imei_is_shown_as_locked(tmp_path: Path, fresh: RealShop) -> None:
+def test_a_phone_that_is_locked_before_it_tells_its_imei_is_shown_as_locked(tmp_path: Path) -> None:
     with (
         PhoneProcess(tmp_path / "tty", faults=("pin", "hides_imei=yes")) as phone,
-        RealShop(tmp_path / "shop", phone=phone.link, like=fresh) as shop,
+        RealShop(tmp_path / "shop", phone=phone.link) as shop,
     ):
         shop.start()
         assert deaf(shop, "PIN") == "the SIM asks for its PIN"

@@ -169,13 +169,11 @@ def test_a_clock_that_is_set_wrong_and_right_while_it_runs_refuses_no_webhook(
     assert refused == []
 
 
-def test_the_networks_time_on_the_phone_is_used_before_any_message(
-    tmp_path: Path, fresh: RealShop, clock: WrongClock
-) -> None:
+def test_the_networks_time_on_the_phone_is_used_before_any_message(tmp_path: Path, clock: WrongClock) -> None:
     with (
         Receiver(tmp_path / "receiver") as receiver,
         PhoneProcess(tmp_path / "tty", family="quectel") as phone,
-        RealShop(tmp_path / "shop", phone=phone.link, ca_file=receiver.ca_file, like=fresh) as shop,
+        RealShop(tmp_path / "shop", phone=phone.link, ca_file=receiver.ca_file) as shop,
     ):
         phone.fault(network_time_s=_seconds() - time.monotonic_ns() // 1_000_000_000)
         scene = Scene(shop, phone, receiver)

@@ -36,18 +36,13 @@ VERIFIED = ("SUCCESS", "PARTIAL", "OVERPAID")
 
 
 @pytest.fixture
-def busy(tmp_path: Path, fresh: RealShop) -> Iterator[Scene]:
+def busy(tmp_path: Path) -> Iterator[Scene]:
     """A shop without a rate limit for its keys."""
     with (
         Receiver(tmp_path / "receiver") as receiver,
         PhoneProcess(tmp_path / "tty", storages={"SM": 100}) as phone,
         RealShop(
-            tmp_path / "shop",
-            phone=phone.link,
-            ca_file=receiver.ca_file,
-            short_schedule=True,
-            settings=NO_LIMITS,
-            like=fresh,
+            tmp_path / "shop", phone=phone.link, ca_file=receiver.ca_file, short_schedule=True, settings=NO_LIMITS
         ) as shop,
     ):
         yield Scene(shop, phone, receiver)

@@ -50,9 +50,9 @@ def phone(tmp_path: Path) -> Iterator[PhoneProcess]:
 
 
 @contextlib.contextmanager
-def shop_on(folder: Path, phone: PhoneProcess, fresh: RealShop, log: Path) -> Iterator[RealShop]:
+def shop_on(folder: Path, phone: PhoneProcess, log: Path) -> Iterator[RealShop]:
     """A running shop with its number on the phone's SIM."""
-    with RealShop(folder / "shop", phone=phone.link, like=fresh) as shop:
+    with RealShop(folder / "shop", phone=phone.link) as shop:
         shop.log = log
         shop.start()
         shop.assign(SHOP_NUMBER)
@@ -134,11 +134,11 @@ def is_healthy(shop: RealShop) -> bool:
 @pytest.mark.slow
 @SEEDS
 def test_a_shop_killed_on_a_full_disk_comes_up_with_its_reserve(
-    disk: Path, phone: PhoneProcess, fresh: RealShop, tmp_path: Path, seed: int
+    disk: Path, phone: PhoneProcess, tmp_path: Path, seed: int
 ) -> None:
     rng = random.Random(seed)
     receipts = receipts_for(seed)
-    with shop_on(disk, phone, fresh, tmp_path / "daemon.log") as shop:
+    with shop_on(disk, phone, tmp_path / "daemon.log") as shop:
         ballast = Path(shop.home) / BALLAST
         wait_until(ballast.exists, SOON_S, "the reserve")
         for receipt in receipts[:3]:
@@ -174,12 +174,12 @@ def test_a_shop_killed_on_a_full_disk_comes_up_with_its_reserve(
 @pytest.mark.slow
 @SEEDS
 def test_a_read_only_disk_is_named_and_the_shop_heals(
-    disk: Path, phone: PhoneProcess, fresh: RealShop, tmp_path: Path, seed: int
+    disk: Path, phone: PhoneProcess, tmp_path: Path, seed: int
 ) -> None:
     rng = random.Random(seed)
     receipts = receipts_for(seed)
     with contextlib.ExitStack() as stack:
-        shop = stack.enter_context(shop_on(disk, phone, fresh, tmp_path / "daemon.log"))
+        shop = stack.enter_context(shop_on(disk, phone, tmp_path / "daemon.log"))
         phone.deliver(receipts[0].pdus)
         has_all(shop, phone, receipts[:1])
         # A disk with open files cannot be remounted read-only, so the daemon starts on it.
@@ -203,11 +203,11 @@ def test_a_read_only_disk_is_named_and_the_shop_heals(
 @pytest.mark.slow
 @pytest.mark.parametrize("was_killed", [False, True])
 def test_a_folder_of_the_socket_that_cannot_be_written_at_the_start_stops_no_intake(
-    disk: Path, phone: PhoneProcess, fresh: RealShop, tmp_path: Path, was_killed: bool
+    disk: Path, phone: PhoneProcess, tmp_path: Path, was_killed: bool
 ) -> None:
     receipts = receipts_for(1)[:2]
     with contextlib.ExitStack() as stack:
-        shop = stack.enter_context(shop_on(disk, phone, fresh, tmp_path / "daemon.log"))
+        shop = stack.enter_context(shop_on(disk, phone, tmp_path / "daemon.log"))
         folder = Path(shop.places.socket).parent
         shop.stop()
         stack.enter_context(_writable(folder))
@@ -243,19 +243,17 @@ def _remount(disk: Path, how: str) -> None:
 
 @pytest.mark.slow
 @SEEDS
-def test_a_removed_database_is_noticed_and_nothing_is_lost(
-    phone: PhoneProcess, fresh: RealShop, tmp_path: Path, seed: int
-) -> None:
+def test_a_removed_database_is_noticed_and_nothing_is_lost(phone: PhoneProcess, tmp_path: Path, seed: int) -> None:
     rng = random.Random(seed)
     receipts = receipts_for(seed)
-    with shop_on(tmp_path, phone, fresh, tmp_path / "daemon.log") as shop:
+    with shop_on(tmp_path, phone, tmp_path / "daemon.log") as shop:
         for receipt in receipts[:4]:
             phone.deliver(receipt.pdus)
             pause(rng.random() / 4)
         database = Path(shop.places.database)
         replaced = bool(seed % 2)
         if replaced:
-            shutil.copy(fresh.places.database, tmp_path / "other.db")
+            shutil.copy(RealShop(tmp_path / "other").places.database, tmp_path / "other.db")
             (tmp_path / "other.db").replace(database)
         else:
             database.unlink()
@@ -283,12 +281,10 @@ def test_a_removed_database_is_noticed_and_nothing_is_lost(
 
 @pytest.mark.slow
 @SEEDS
-def test_overwritten_pages_do_not_end_the_daemon(
-    phone: PhoneProcess, fresh: RealShop, tmp_path: Path, seed: int
-) -> None:
+def test_overwritten_pages_do_not_end_the_daemon(phone: PhoneProcess, tmp_path: Path, seed: int) -> None:
     rng = random.Random(seed)
     receipts = receipts_for(seed)
-    with shop_on(tmp_path, phone, fresh, tmp_path / "daemon.log") as shop:
+    with shop_on(tmp_path, phone, tmp_path / "daemon.log") as shop:
         for receipt in receipts[:4]:
             phone.deliver(receipt.pdus)
         has_all(shop, phone, receipts[:4])
@@ -320,8 +316,8 @@ def test_overwritten_pages_do_not_end_the_daemon(
         shop.stop()
 
 
-def test_a_log_without_room_does_not_end_the_daemon(disk: Path, fresh: RealShop, tmp_path: Path) -> None:
-    with RealShop(tmp_path / "shop", phone=tmp_path / "no-phone", like=fresh) as shop:
+def test_a_log_without_room_does_not_end_the_daemon(disk: Path, tmp_path: Path) -> None:
+    with RealShop(tmp_path / "shop", phone=tmp_path / "no-phone") as shop:
         # stderr goes to a full disk, as when a service manager writes it to a file there.
         shop.log = disk / "daemon.log"
         shop.spawn()
@@ -342,11 +338,11 @@ DISK_BYTES_full = 64 << 20
 """More than the free space that initialize requires, so that writes fail because the disk itself is full."""
 
 
-def test_a_full_disk_loses_nothing_and_heals(disk: Path, tmp_path: Path, fresh: RealShop) -> None:
+def test_a_full_disk_loses_nothing_and_heals(disk: Path, tmp_path: Path) -> None:
     with (
         Receiver(tmp_path / "receiver") as receiver,
         PhoneProcess(tmp_path / "tty") as phone,
-        RealShop(disk / "shop", phone=phone.link, ca_file=receiver.ca_file, like=fresh, short_schedule=True) as shop,
+        RealShop(disk / "shop", phone=phone.link, ca_file=receiver.ca_file, short_schedule=True) as shop,
     ):
         # The daemon's log must not need the full disk.
         shop.log = tmp_path / "daemon.log"

@@ -36,14 +36,9 @@ def receiver(tmp_path: Path) -> Iterator[Receiver]:
 
 
 @pytest.fixture
-def shop(tmp_path: Path, fresh: RealShop, receiver: Receiver) -> Iterator[RealShop]:
+def shop(tmp_path: Path, receiver: Receiver) -> Iterator[RealShop]:
     with RealShop(
-        tmp_path / "shop",
-        phone=tmp_path / "no-phone",
-        ca_file=receiver.ca_file,
-        settings=SETTINGS,
-        short_schedule=True,
-        like=fresh,
+        tmp_path / "shop", phone=tmp_path / "no-phone", ca_file=receiver.ca_file, settings=SETTINGS, short_schedule=True
     ) as made:
         yield made
 

@@ -166,7 +166,7 @@ Opener = Callable[[Limit], Wallet]
 
 
 @pytest.fixture
-def open_wallet(tmp_path: Path, fresh: RealShop) -> Iterator[Opener]:
+def open_wallet(tmp_path: Path) -> Iterator[Opener]:
     """Open a shop with a setting of `[trust] unconfirmed_limit`."""
 
     @contextmanager
@@ -174,7 +174,7 @@ def open_wallet(tmp_path: Path, fresh: RealShop) -> Iterator[Opener]:
         settings = {"trust": {"unconfirmed_limit": limit, "balance_check": "review"}}
         with (
             PhoneProcess(tmp_path / "tty") as phone,
-            RealShop(tmp_path / "shop", phone=phone.link, settings=settings, like=fresh) as shop,
+            RealShop(tmp_path / "shop", phone=phone.link, settings=settings) as shop,
         ):
             shop.start()
             shop.assign(SHOP_NUMBER)

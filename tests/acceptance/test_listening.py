@@ -29,10 +29,10 @@ def local() -> Iterator[LocalReceiver]:
 
 
 @pytest.fixture
-def shop(tmp_path: Path, fresh: RealShop) -> Iterator[RealShop]:
+def shop(tmp_path: Path) -> Iterator[RealShop]:
     # `listen` needs a phone as little as the sandbox does.
     no_phone = tmp_path / "no-phone"
-    with RealShop(tmp_path / "shop", phone=no_phone, short_schedule=True, like=fresh) as made:
+    with RealShop(tmp_path / "shop", phone=no_phone, short_schedule=True) as made:
         made.start()
         yield made
 

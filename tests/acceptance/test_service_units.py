@@ -62,8 +62,8 @@ Serve = Callable[..., ServiceManager]
 
 
 @pytest.fixture
-def shop(tmp_path: Path, fresh: RealShop) -> Iterator[RealShop]:
-    with RealShop(tmp_path / "shop", like=fresh) as made:
+def shop(tmp_path: Path) -> Iterator[RealShop]:
+    with RealShop(tmp_path / "shop") as made:
         yield made
 
 

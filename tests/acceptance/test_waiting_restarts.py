@@ -66,9 +66,9 @@ def running(shop: RealShop, folder: Path, *words: str, impatient: bool = False) 
 
 
 @pytest.fixture
-def shop(tmp_path: Path, fresh: RealShop) -> Iterator[RealShop]:
+def shop(tmp_path: Path) -> Iterator[RealShop]:
     phone = tmp_path / "no-phone"
-    with RealShop(tmp_path / "shop", phone=phone, short_schedule=True, like=fresh) as made:
+    with RealShop(tmp_path / "shop", phone=phone, short_schedule=True) as made:
         made.start(http="off")
         yield made
 

@@ -32,7 +32,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self, TypeVar
+from typing import Any, Final, Self, TypeVar
 
 import psycopg
 
@@ -71,6 +71,11 @@ Settings = Mapping[str, Mapping[str, object]]
 Found = TypeVar("Found")
 
 
+_COPIED: Final = ("database", "master_key")
+_SET_UP: Final[dict[str, tuple["Keys", dict[str, bytes]]]] = {}
+"""By its name, the first shop that this process set up in a file: `setup` takes a second, and makes the next ones alike."""
+
+
 class NotStarted(Exception):
     """The daemon ended or did not become ready; the text is its output."""
 
@@ -96,7 +101,6 @@ class RealShop:
         settings: Settings | None = None,
         short_schedule: bool = False,
         name: str = "Ama Provisions",
-        like: "RealShop | None" = None,
         url: str = "",
         standby_of: "RealShop | None" = None,
     ) -> None:
@@ -109,7 +113,6 @@ class RealShop:
             settings: Sections and keys of `config.toml`, over those of the harness.
             short_schedule: Retry deliveries within seconds.
             name: The shop's name.
-            like: A shop with a daemon that never ran; this one starts as its copy, which saves running `setup`.
             url: The database server; empty for a file.
             standby_of: A shop on a server, for which this one is the second machine.
         """
@@ -151,13 +154,14 @@ class RealShop:
         if standby_of is not None:
             self.keys: Keys = standby_of.keys
             shutil.copy2(standby_of.places.master_key, self.places.master_key)
-        elif like is None:
+        elif self.url:
             self.keys = self._set_up(name)
+        elif name in _SET_UP:
+            self.keys, kept = _SET_UP[name]
+            self._write_set_up(kept)
         else:
-            self.keys = like.keys
-            for copied in ("database", "master_key"):
-                shutil.copy2(getattr(like.places, copied), getattr(self.places, copied))
-            self._date_set_up()
+            self.keys = self._set_up(name)
+            _SET_UP[name] = self.keys, {copied: Path(getattr(self.places, copied)).read_bytes() for copied in _COPIED}
 
     def __enter__(self) -> Self:
         return self
@@ -212,6 +216,13 @@ class RealShop:
             asyncio.run(store.write(job))
         finally:
             store.close()
+
+    def _write_set_up(self, kept: Mapping[str, bytes]) -> None:
+        for copied, octets in kept.items():
+            place = Path(getattr(self.places, copied))
+            place.touch(0o600)
+            place.write_bytes(octets)
+        self._date_set_up()
 
     def _date_set_up(self) -> None:
         """Date a copy's set-up now: with a journal that ended minutes ago, the daemon does not trust its clock at first."""
