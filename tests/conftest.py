@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, settings
 
 from daemon import wire
 from daemon.runtime import words as _words  # noqa: F401 -- the English of `Text`, also for the tests of pure packages
-from tests.fakes import postgresql, statement_rules
+from tests.fakes import kept_files, new_database, postgresql, statement_rules
 from tests.fakes.measured import MEASURED
 from tests.fakes.seed import OTHER
 from tests.fakes.tiers import share
@@ -100,6 +100,16 @@ def _statements_keep_the_rules() -> Iterator[None]:
     _BROKEN_RULES.clear()
     _UNPLANNED.clear()
     assert broken == []
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
+    """Let a test use the databases that the tests before it opened, unless it does something to the file itself."""
+    new_database.use_own_files(on=item.get_closest_marker("file") is not None)
+    try:
+        return (yield)
+    finally:
+        kept_files.give_back()
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -40,6 +40,8 @@ class SqliteFile:
     errors: tuple[type[Exception], ...] = (sqlite3.Error,)
     row_errors: tuple[type[Exception], ...] = (sqlite3.DataError, sqlite3.IntegrityError)
     server = ""
+    kind: type[sqlite3.Connection] = sqlite3.Connection
+    """The class of its connections; most tests have one that stays open for the next test."""
 
     def __init__(self, path: str) -> None:
         self._path = path
@@ -51,12 +53,12 @@ class SqliteFile:
         try:
             if not create and not Path(self._path).exists():
                 raise missing(self._path)
-            writer = _connect(self._path, now_us)
+            writer = _connect(self._path, now_us, self.kind)
             opened = [writer]
             try:
                 found = os.stat(self._path)  # noqa: PTH116 -- no pathlib needed
                 # Opened now: later the path may lead to another file.
-                opened += [_connect_reader(self._path) for _ in range(readers + 1)]
+                opened += [_connect_reader(self._path, self.kind) for _ in range(readers + 1)]
                 # Never waits: it is used in the event loop's thread.
                 opened[-1].execute("PRAGMA busy_timeout = 0")
             except BaseException:
@@ -86,7 +88,7 @@ class SqliteFile:
 
     def check_sound(self) -> None:
         """Check the whole file, with a connection of its own."""
-        with contextlib.closing(_connect_reader(self._path)) as connection:
+        with contextlib.closing(_connect_reader(self._path, sqlite3.Connection)) as connection:
             migrate.check_sound(connection, self._path)
 
     def check_in_place(self) -> None:
@@ -151,9 +153,11 @@ class SqliteFile:
         return migrate.DatabaseDamaged(text) if migrate.is_damage(error) else error
 
 
-def _connect(path: str, now_us: int) -> sqlite3.Connection:
+def _connect(path: str, now_us: int, kind: type[sqlite3.Connection]) -> sqlite3.Connection:
     """Open the writing connection; create or migrate the file as needed."""
-    connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, cached_statements=512)
+    connection = sqlite3.connect(
+        path, isolation_level=None, check_same_thread=False, cached_statements=512, factory=kind
+    )
     try:
         connection.execute(f"PRAGMA busy_timeout = {BUSY_MS}")
         # Before the first write, so that a file that is refused stays as it is.
@@ -174,13 +178,19 @@ def _connect(path: str, now_us: int) -> sqlite3.Connection:
     return connection
 
 
-def _connect_reader(path: str) -> sqlite3.Connection:
+def _connect_reader(path: str, kind: type[sqlite3.Connection]) -> sqlite3.Connection:
     connection = sqlite3.connect(
-        file_uri(path, "mode=ro"), uri=True, isolation_level=None, check_same_thread=False, cached_statements=256
+        file_uri(path, "mode=ro"),
+        uri=True,
+        isolation_level=None,
+        check_same_thread=False,
+        cached_statements=256,
+        factory=kind,
     )
     connection.execute("PRAGMA query_only = ON")
     connection.execute(f"PRAGMA busy_timeout = {BUSY_MS}")
-    connection.execute("SELECT 1 FROM sqlite_schema").fetchone()  # opens the WAL too
+    # Opens the write-ahead log too. A SELECT would also parse the whole schema, 2 ms: the first job does.
+    connection.execute("PRAGMA user_version").fetchone()
     return connection
 
 

@@ -36,6 +36,7 @@ from tests.fakes.machine import Machine
 from tests.fakes.receipts import mtn
 from tests.fakes.shop import FakeShop
 
+pytestmark = pytest.mark.file
 US = PortUser(os.getuid(), frozenset())
 RUNNING = Running("0.1.0", "", clock_confirmed=True, http="127.0.0.1:8420")
 Found = dict[str, tuple[str, str, str]]

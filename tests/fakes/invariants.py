@@ -14,7 +14,7 @@ from typing import Final
 
 from daemon.store.postgresql.connection import Connection
 from daemon.store.upkeep import ledger_check
-from tests.fakes import new_database
+from tests.fakes import kept_files, new_database
 
 OWN: Final[Mapping[str, str]] = {
     # Deliveries are pruned. An endpoint may have become a catch-all, or got its URL, after a payment.
@@ -82,10 +82,19 @@ def broken_invariants(database: Path | str) -> dict[str, list[tuple[object, ...]
     """
     if new_database.on_postgresql():
         return _broken_on_server(Path(database))
+    if (kept := kept_files.at(database)) is not None:
+        return _broken_in(kept.checker)
     with closing(sqlite3.connect(database, timeout=10)) as connection:
         connection.execute("PRAGMA query_only = ON")
-        connection.execute("BEGIN")
+        return _broken_in(connection)
+
+
+def _broken_in(connection: sqlite3.Connection) -> dict[str, list[tuple[object, ...]]]:
+    connection.execute("BEGIN")
+    try:
         found = {name: connection.execute(sql).fetchall() for name, sql in QUESTIONS.items()}
+    finally:
+        connection.execute("ROLLBACK")
     return {name: rows for name, rows in found.items() if rows}
 
 

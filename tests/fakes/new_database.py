@@ -12,6 +12,7 @@ import pytest
 
 from daemon.store.engine import Store
 from daemon.store.upkeep import backup
+from tests.fakes import kept_files
 from tests.fakes.clock import FakeClock
 
 
@@ -66,13 +67,32 @@ def open_store(path: Path, now_us: int) -> Store:
         from tests.fakes import postgresql
 
         return postgresql.empty_store(now_us, str(path), keep=True)
-    lay(path)
+    if _OWN_FILES:
+        lay(path)
+    elif not path.exists():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.symlink_to(kept_files.take(_new_file).path)
     # Not `Store.open`: that checks the whole file, which nobody has damaged.
-    store = Store(str(path))
+    store = Store(str(path), kept_files.Link(str(path)))
     store.connect(now_us)
     # No test of one process cuts the power, and waiting for the disk takes half of the tests' time.
     writer(store).execute("PRAGMA synchronous = OFF")
     return store
+
+
+_OWN_FILES = False
+
+
+def use_own_files(*, on: bool) -> None:
+    """Give the shops that are made from now on files of their own, which a test may damage, move and read, or kept ones."""
+    global _OWN_FILES  # noqa: PLW0603 -- for a test and its fixtures of any scope
+    _OWN_FILES = on
+
+
+def _new_file() -> Path:
+    path = Path(tempfile.mkdtemp(), "momo.db").resolve()  # inside `_own_home` of tests/conftest.py
+    lay(path)
+    return path
 
 
 def keep(store: Store, path: Path) -> Path:
@@ -94,7 +114,7 @@ def put_back(store: Store, kept: Path, now_us: int) -> None:
 
         postgresql.put_back(store.path, pickle.loads(kept.read_bytes()))
     else:
-        for end in ("-wal", "-shm"):
+        for end in ("", "-wal", "-shm"):  # at first a link to a kept file
             Path(f"{store.path}{end}").unlink(missing_ok=True)
         Path(store.path).write_bytes(kept.read_bytes())
     store.connect(now_us)

@@ -585,7 +585,7 @@ async def test_a_branch_restored_from_an_old_backup_gets_what_the_hub_has(chain:
 
     shop = branch.shop
     shop.env.store.disconnect()
-    for end in ("-wal", "-shm"):
+    for end in ("", "-wal", "-shm"):
         Path(shop.env.store.path + end).unlink(missing_ok=True)
     shutil.copy(backup, shop.env.store.path)
     shop.env.store.connect(shop.clock.now_us(), create=False)
