@@ -178,6 +178,8 @@ class Site:
         if not visit.sees(page):
             raise Refusal(ErrorCode.HEAD_OFFICE_ONLY)
         self._narrow(visit)
+        if page.real:
+            visit.mode = Mode.LIVE
         if not (page.shared and _is_fragment(visit) and not visit.query):
             return await page.show(visit)
 
@@ -209,6 +211,10 @@ class Site:
         if visit.who is not None and action.operation is not None:
             require(visit.caller, action.operation)
             self._narrow(visit)
+            if visit.practises and self._page_of(action, visit.path)[0].real:
+                visit.mode = Mode.LIVE
+                visit.fail("", "mode_real_refused")
+                return await self._form_again(visit, action)
         visit.idempotency = Idempotency(f"{claim.scope} flow", claim.key, claim.fingerprint)
         return await self._once(visit, action, claim)
 
@@ -263,6 +269,8 @@ class Site:
             raise Refusal(ErrorCode.METHOD_NOT_ALLOWED)
         if visit.who is None:
             raise Refusal(ErrorCode.SESSION_REQUIRED)
+        # The page may show a row of the other mode.
+        visit.mode = Mode.TEST if visit.query.get("mode", visit.mode) == Mode.TEST else Mode.LIVE
         await self._hub.run(visit, receive, send)
 
     def _filled(self, visit: Visit, answer: Shown) -> tuple[Shown, str]:

@@ -1,5 +1,7 @@
 """Measures of the pages: long words wrap, the first row of a list is near the top of a phone, and the scripts stay small."""
 
+import re
+
 import pytest
 from playwright.async_api import Browser
 
@@ -7,7 +9,9 @@ from daemon.dash.web.frame import FOLDER
 from daemon.store.engine import Tx
 from daemon.wire import Role
 from tests.dash import places
+from tests.dash.test_practice import attach, pay, switch
 from tests.dash.test_tables import SHOWN
+from tests.dash.test_till import sell
 from tests.fakes.api import FakeApi
 from tests.fakes.browser import needs_browser, visiting
 from tests.fakes.dash import as_user, log_in
@@ -27,6 +31,8 @@ LISTS = (
     "/dash/users",
     "/dash/keys",
 )
+LISTS_OF_PRACTICE = ("/dash/payments", "/dash/transactions", "/dash/messages", "/dash/journal", "/dash/shifts")
+ENDS = "[...document.querySelectorAll('.filters .field, .filters .go')].map(one => one.getBoundingClientRect().bottom)"
 UNFOLD = "document.querySelectorAll('details').forEach(one => one.open = true)"
 TOP = "document.querySelector('main tbody tr')?.getBoundingClientRect().top ?? 0"
 
@@ -47,6 +53,24 @@ def test_the_scripts_are_small() -> None:
     lines = [len(path.read_text().splitlines()) for path in FOLDER.iterdir() if path.name.endswith(".js")]
     assert sum(lines) <= 350
     assert max(lines) < 200
+
+
+def test_what_only_the_newest_browsers_unfold_by_style_keeps_its_summary_in_others() -> None:
+    style = "\n".join(path.read_text() for path in sorted((FOLDER / "style").iterdir(), key=str))
+    hides = re.findall(r"^.*summary\{display:none\}.*$", style, re.MULTILINE)
+    assert len(hides) == 2
+    assert all(line.startswith("@supports selector(::details-content){") for line in hides)
+
+
+@needs_browser
+async def test_the_filter_of_a_list_stands_in_one_row_on_a_desk(api: FakeApi, browser: Browser) -> None:
+    person = await log_in(api, Role.OWNER)
+    async with visiting(browser, api.base_url, width=1280) as visit:
+        await as_user(visit, person)
+        for path in ("/dash/payments", "/dash/transactions", "/dash/deliveries", "/dash/journal"):
+            await visit.page.goto(path)
+            ends = await visit.page.evaluate(ENDS)
+            assert (len(ends), len(set(ends))) == (6, 1), (path, ends)
 
 
 @needs_browser
@@ -75,11 +99,16 @@ async def test_long_words_wrap_and_the_first_row_of_each_list_is_near_the_top(ap
     person = await log_in(api, Role.OWNER)
     await person.post("/dash/shifts")
     wide, deep = {}, {}
-    async with visiting(browser, api.base_url, width=PHONE, height=844) as visit:
-        await as_user(visit, person)
-        for path in LISTS:
-            await visit.page.goto(path)
-            deep[path] = await visit.page.evaluate(TOP)
+    for mode in ("live", "test"):
+        async with visiting(browser, api.base_url, width=PHONE, height=844) as visit:
+            await as_user(visit, person)
+            for path in LISTS if mode == "live" else LISTS_OF_PRACTICE:
+                await visit.page.goto(path)
+                deep[path, mode] = await visit.page.evaluate(TOP)
+        await attach(api)
+        await switch(person, "test")
+        await sell(person, amount="17")
+        await pay(api, await sell(person, amount="17"), "17.00")
     await api.shop.env.store.write(long_words)
     async with visiting(browser, api.base_url, width=NARROW) as visit:
         await as_user(visit, person)
@@ -90,4 +119,4 @@ async def test_long_words_wrap_and_the_first_row_of_each_list_is_near_the_top(ap
             if (width := await visit.width()) > NARROW:
                 wide[page.path] = width
     assert wide == {}
-    assert {path: top for path, top in deep.items() if not 0 < top <= FIRST_ROW_MAX} == {}
+    assert {at: top for at, top in deep.items() if not 0 < top <= FIRST_ROW_MAX} == {}

@@ -76,7 +76,7 @@
   function changed() { if (!away()) { if (held()) { waiting.hidden = false; } else { take(); } } }
   function listen() {
     if (!live || away() || stream || !window.EventSource) { return; }
-    stream = new EventSource('/dash/events');
+    stream = new EventSource('/dash/events' + (body.getAttribute('data-of') || ''));
     stream.onopen = function () { open = true; reached(true); };
     stream.onerror = function () {
       if (stream && stream.readyState === 2) { stream = null; }

@@ -21,7 +21,7 @@ from daemon.dash.web.visit import Download, Shown, Visit
 from daemon.flows.books.audit import note_export
 from daemon.store.branches import branches
 from daemon.store.lines import payment_methods
-from daemon.wire import ShopRole
+from daemon.wire import Mode, ShopRole
 
 PER_PAGE: Final = 50
 CSV_ROWS_MAX: Final = 10_000
@@ -245,7 +245,8 @@ class ListPage(Struct, Generic[Row], frozen=True):
         for row in rows:
             cells = [str("" if (value := read(row)) is None else value) for read in columns.values()]
             writer.writerow(f"'{cell}" if cell.startswith(_FORMULA) else cell for cell in cells)
-        name = f"{self.name}-{visit.words.local(visit.now):%Y-%m-%d}.csv"
+        kind = f"{self.name}-sandbox" if visit.mode is Mode.TEST else self.name
+        name = f"{kind}-{visit.words.local(visit.now):%Y-%m-%d}.csv"
         return Download(name, out.getvalue().encode())
 
 

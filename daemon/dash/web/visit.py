@@ -133,7 +133,7 @@ class Visit(Struct):
         cookie: The token in the cookie; "" if there is none.
         secure: The browser uses HTTPS.
         now: Microseconds, read once.
-        mode: Whether the pages show real money or the sandbox.
+        mode: Whether the page shows real money or the sandbox: the mode of its one row, else that of the session.
         idempotency: The form's key for flows that take one; None for a page.
         errors: Errors in the fields of a refused form, by name.
         reviews_open: How many reviews wait for a decision.
@@ -192,7 +192,17 @@ class Visit(Struct):
 
     def may(self, operation: Operation) -> bool:
         """Return whether the user may do an operation: for showing a button, never instead of the check in the flow."""
-        return self.who is not None and allows(self.who.caller, operation)
+        return self.who is not None and allows(self.who.caller, operation) and not self.only_looks
+
+    @property
+    def practises(self) -> bool:
+        """Whether the user is in test mode; the page may show real money then, if its row is of it."""
+        return self.who is not None and self.who.caller.mode is Mode.TEST
+
+    @property
+    def only_looks(self) -> bool:
+        """Whether the page shows real money to a user in test mode, who changes nothing of it."""
+        return self.practises and self.mode is Mode.LIVE
 
     def token(self, path: str) -> str:
         """Return a new token for a form that posts to `path`."""
@@ -298,6 +308,7 @@ class Page(Struct, frozen=True):
             page that others link to.
         menu_roles: The roles that have it there; None is all that may see it.
         live: The events that make an open page fetch itself again: `now`, `review`, `line`, `delivery`.
+        real: It is about real money only, also in test mode, where its forms are refused.
         public: It is shown without a session.
         bare: It has no menu and does not show the user's name: a screen for customers.
         shared: The part that an open page fetches again is the same for all users of a role in a language, and has no
@@ -317,6 +328,7 @@ class Page(Struct, frozen=True):
     bare: bool = False
     shared: bool = False
     of_branch: bool = False
+    real: bool = False
 
 
 class Action(Struct, frozen=True):

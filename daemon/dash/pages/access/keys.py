@@ -49,6 +49,7 @@ async def show_one(visit: Visit) -> Shown:
     """Show one key."""
     key_id = visit.places["id"]
     row = needed(await visit.env.store.look(lambda reader: users.get_key(reader, key_id)), ErrorCode.KEY_NOT_FOUND)
+    visit.mode = row.mode
     values = {"key": _shape(visit, row), "overlaps": OVERLAP_HOURS}
     return Shown("access/key.html", values, row.name)
 

@@ -88,6 +88,8 @@ async def mail(visit: Visit) -> Outcome:
     if period.branch:
         shop += f" · {period.branch}"
     subject = f"{_when(visit, period)} · {shop}"
+    if visit.mode is Mode.TEST:
+        subject = f"{visit.words('mode_title')} {subject}"
     text = "\n".join(lines(visit, sheet["sheets"])) or visit.words("day_nothing")
     await notices.queue_email(visit.env, visit.caller, subject, f"{subject}\n\n{text}\n")
     query = urlencode(days)

@@ -105,6 +105,7 @@ async def show_one(visit: Visit) -> Shown:
         }
 
     message, values = await visit.env.store.read(read)
+    visit.mode = message.mode
     # A code to log in somewhere is for the owner only.
     secret = message.kind == Kind.OTP and visit.role is not Role.OWNER
     body = None if message.state is MessageState.INCOMPLETE or secret else message.body

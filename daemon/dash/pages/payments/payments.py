@@ -182,6 +182,7 @@ async def show_one(visit: Visit) -> Shown:
 
     about, values = await visit.env.store.read(read)
     payment = about.payment
+    visit.mode = payment.mode
     before = None
     if payment.balance_minor is not None:
         before = payment.balance_minor - payment.amount_minor + (payment.fee_minor or 0)

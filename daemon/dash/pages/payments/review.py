@@ -239,6 +239,7 @@ async def show_one(visit: Visit) -> Shown:
         return found, after, _last(visit, reader), later, proof
 
     found, after, last, later, proof = await visit.env.store.read(read)
+    visit.mode = found.review.mode
     review, message, paid = found.review, found.message, paid_of(found)
     return Shown(
         "payments/review.html",

@@ -25,7 +25,7 @@ from daemon.store.engine import Reader
 from daemon.store.lines import payment_methods
 from daemon.store.payments import payment_list, transaction_list
 from daemon.store.payments.payment_list import Listed, PaymentFilter
-from daemon.wire import ErrorCode, ShopRole
+from daemon.wire import ErrorCode, Mode, ShopRole
 from parsers.money import read_api_amount, read_money, render
 from parsers.pasted import plain_amount
 from parsers.phone import read_phone
@@ -56,7 +56,7 @@ POSTER_PAPERS: Final = ("a4", "a5", "a6")
 async def show(visit: Visit) -> Shown:
     """Show the keypad."""
     mine, handed, customers = await visit.env.store.read(
-        lambda reader: (_own(reader, visit), _handed(reader, visit), _customers(reader, visit))
+        lambda reader: (_own(reader, visit, visit.mode), _handed(reader, visit), _customers(reader, visit))
     )
     names = ("amount", "phone", "description", "customer")
     typed = {name: visit.form.get(name, "").strip() for name in names}
@@ -113,7 +113,13 @@ async def make(visit: Visit) -> Outcome:
 
 async def show_order(visit: Visit) -> Shown:
     """Show one transaction, big, until it is paid."""
-    facts, mine = await visit.env.store.read(lambda reader: (facts_of(reader, visit.places["id"]), _own(reader, visit)))
+
+    def read(reader: Reader) -> tuple[CheckoutFacts, dict[str, object]]:
+        facts = facts_of(reader, visit.places["id"])
+        return facts, _own(reader, visit, facts.request.mode)
+
+    facts, mine = await visit.env.store.read(read)
+    visit.mode = facts.request.mode
     order = order_of(visit, facts)
     amount = visit.money_text(order.view.amount, order.view.currency)
     return Shown(
@@ -124,6 +130,7 @@ async def show_order(visit: Visit) -> Shown:
             "public": bool(visit.env.config.http.public_base_url),
             "share": visit.words("till_share_text", amount=amount, shop=visit.shop_name, address=order.page),
             "may_send": order.transaction.phone_number is not None and visit.may(Operation.SEND_CODE),
+            "may_cancel": visit.may(Operation.CANCEL_TRANSACTION),
             **mine,
         },
         f"{order.view.code} · {amount}",
@@ -149,6 +156,7 @@ async def show_receipt(visit: Visit) -> Shown:
         return facts, None if paid is None else paid.phone_number, made.actor
 
     facts, line, actor = await visit.env.store.read(read)
+    visit.mode = facts.request.mode
     order, pages = order_of(visit, facts), visit.env.config.pages
     paper = visit.query.get("paper", "")
     return Shown(
@@ -198,9 +206,9 @@ def products(rows: Sequence[str]) -> list[tuple[str, str]]:
     return [(name.strip(), price.strip()) for name, _, price in found[:PRODUCTS_SHOWN]]
 
 
-def _own(reader: Reader, visit: Visit) -> dict[str, object]:
-    """Return the orders of this user: those that wait, those that were just paid, and the latest that ended."""
-    name, mode, now = visit.caller.name, visit.mode, visit.env.times().lower_bound_us
+def _own(reader: Reader, visit: Visit, mode: Mode) -> dict[str, object]:
+    """Return the orders of this user in a mode: those that wait, those that were just paid, and the latest that ended."""
+    name, now = visit.caller.name, visit.env.times().lower_bound_us
     waiting = transaction_list.open_of(reader, name, mode=mode, now=now, limit=OPEN_SHOWN + 1)
     since = visit.now - PAID_US
     paid = transaction_list.paid_of(reader, name, mode=mode, since=since, limit=RECENT)
@@ -214,7 +222,6 @@ def _own(reader: Reader, visit: Visit) -> dict[str, object]:
         "more_open": len(waiting) > OPEN_SHOWN,
         "paid": [(one, state_of(one, now), payment) for one, payment in paid],
         "recent": [row for row in states if row[1] not in {"open", "review"}][:RECENT],
-        "may_cancel": visit.may(Operation.CANCEL_TRANSACTION),
     }
 
 

@@ -135,6 +135,7 @@ async def show_one(visit: Visit) -> Shown:
         }
 
     facts, values = await visit.env.store.read(read)
+    visit.mode = facts.request.mode
     order = order_of(visit, facts)
     transaction = order.transaction
     state = state_of(transaction, visit.env.times().lower_bound_us)

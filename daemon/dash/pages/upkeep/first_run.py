@@ -15,7 +15,7 @@ from daemon.store.engine import Reader
 from daemon.store.payments import payment_list, reviews
 from daemon.store.payments.payment_list import PaymentFilter
 from daemon.store.webhooks import endpoints
-from daemon.wire import ErrorCode, Mode
+from daemon.wire import ErrorCode
 
 HERE: Final = "/dash/first"
 STEPS: Final = ("shop", "modem", "number", "payment", "endpoint", "poster")
@@ -27,16 +27,16 @@ async def show(visit: Visit) -> Shown:
     has_password = visit.who.user.has_password
 
     def read(reader: Reader) -> dict[str, Any]:
-        latest, _more = payment_list.listed(reader, PaymentFilter(), limit=1)
+        latest, _more = payment_list.listed(reader, PaymentFilter(mode=visit.mode), limit=1)
         views, strangers = sim_views(visit, reader)
         sims = [view for view in views if not view.ignored]
-        _, waiting = reviews.page(reader, state=reviews.OPEN, mode=Mode.LIVE, limit=1, offset=0)
+        _, waiting = reviews.page(reader, state=reviews.OPEN, mode=visit.mode, limit=1, offset=0)
         done = {
             "shop": has_password,
             "modem": any(view.sim is not None and view.health is not None for view in sims),
             "number": any(view.method is not None for view in sims),
             "payment": bool(latest),
-            "endpoint": bool(endpoints.in_use(reader, Mode.LIVE)),
+            "endpoint": bool(endpoints.in_use(reader, visit.mode)),
             # Nobody can tell whether it hangs on the wall: it is the last step, and never holds up another one.
             "poster": bool(latest),
         }

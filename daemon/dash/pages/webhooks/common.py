@@ -22,11 +22,13 @@ def needs_open_collections(visit: Visit) -> None:
 
 
 async def endpoint_of(visit: Visit) -> Endpoint:
-    """Return the endpoint of the address."""
+    """Return the endpoint of the address; the page is of its mode."""
     endpoint_id = visit.places["id"]
-    return needed(
+    endpoint = needed(
         await visit.env.store.read(lambda reader: endpoints.get(reader, endpoint_id)), ErrorCode.ENDPOINT_NOT_FOUND
     )
+    visit.mode = endpoint.mode
+    return endpoint
 
 
 def condition(endpoint: Endpoint) -> str:

@@ -122,7 +122,9 @@ async def show_one(visit: Visit) -> Shown:
             "has_curl": endpoint.url.startswith(_REMOTE),
         }
 
-    return Shown("webhooks/delivery.html", await visit.env.store.read(read), t("delivery"))
+    values = await visit.env.store.read(read)
+    visit.mode = values["endpoint"].mode
+    return Shown("webhooks/delivery.html", values, t("delivery"))
 
 
 async def redeliver(visit: Visit) -> Goto:
@@ -208,6 +210,7 @@ async def show_fault(visit: Visit) -> Shown:
     )
     page, more = found[:DEAD_LETTERS_AT_ONCE], len(found) > DEAD_LETTERS_AT_ONCE
     endpoint = page[0][2] if page else None
+    visit.mode = visit.mode if endpoint is None else endpoint.mode
     cause = "" if endpoint is None else diagnose(page[-1][0], endpoint).cause
     values = {
         "rows": [(letter, delivery, _money(visit, body)) for letter, delivery, _, body in page],
@@ -270,6 +273,7 @@ async def show_letter(visit: Visit) -> Shown:
     letter, delivery, endpoint, body = needed(
         await visit.env.store.read(lambda reader: dead_letters.one(reader, letter_id)), ErrorCode.DEAD_LETTER_NOT_FOUND
     )
+    visit.mode = endpoint.mode
     why = diagnose(letter, endpoint)
     is_open = letter.replayed_at is None and letter.resolved_at is None
     values = {

@@ -31,7 +31,7 @@ async def show(visit: Visit) -> Shown:
     texts, asked = _read(visit)
 
     def read(reader: Reader) -> tuple[list[Endpoint], dict[str, Any] | None]:
-        return endpoints.in_use(reader), None if asked is None else _gap(reader, asked)
+        return endpoints.in_use(reader, visit.mode), None if asked is None else _gap(reader, asked)
 
     found, gap = await visit.env.store.read(read)
     # The fields begin with the window from the start of yesterday until now.
