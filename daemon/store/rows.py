@@ -23,6 +23,8 @@ from daemon.core.model import ApiKey, Delivery, Event, Message, Payment, Transac
 
 Row = tuple[Any, ...]
 T = TypeVar("T", bound=Struct)
+_ZERO: Final = re.compile(r"(?<!\\)((?:\\\\)*)\\u0000")
+"""U+0000 in JSON, and not a backslash before `u0000`."""
 _CONVERTERS: dict[type, tuple[tuple[int, Callable[[Any], Any]], ...]] = {}
 
 
@@ -241,8 +243,12 @@ def _is_converted(kind: object) -> bool:
 
 
 def json_rows(rows: Sequence[object]) -> str:
-    """Return rows or members as the JSON array that a statement reads with `json_each`, however many they are."""
-    return msgspec.json.encode(rows).decode()
+    """Return rows or members as the JSON array that a statement reads with `json_each`, however many they are.
+
+    U+0000, which PostgreSQL refuses in JSON, is U+FFFD in it, as in the other parameters of a statement there.
+    """
+    found = msgspec.json.encode(rows).decode()
+    return _ZERO.sub(r"\1\\ufffd", found) if "\\u0000" in found else found
 
 
 def json_ids(ids: Iterable[str]) -> str:

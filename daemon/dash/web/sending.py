@@ -9,7 +9,7 @@ import json
 from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Final
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 from starlette.requests import cookie_parser
 from starlette.types import Scope
@@ -38,6 +38,8 @@ _FOREVER: Final[tuple[Header, ...]] = (
     (b"cross-origin-resource-policy", b"same-origin"),
 )
 _MANIFEST: Final = b"application/manifest+json"
+_IN_ADDRESS: Final = "%/:?#[]@!$&'()*+,;=~"
+"""Characters that stand as they are in an address (RFC 3986, section 2.2), and the `%` of what is quoted already."""
 
 
 def is_secure(scope: Scope, env: Env) -> bool:
@@ -117,7 +119,8 @@ def response(
     by_script = header(scope, b"x-form") == "1"
     status = HTTPStatus.OK if by_script else HTTPStatus.SEE_OTHER
     to = b"x-goto" if by_script else b"location"
-    return PageResponse(status, b"", (*own, (to, path.encode())), base=HEADERS)
+    # A place of the address may hold any character; what is quoted already stays.
+    return PageResponse(status, b"", (*own, (to, quote(path, safe=_IN_ADDRESS).encode())), base=HEADERS)
 
 
 def check_origin(scope: Scope) -> None:
