@@ -167,7 +167,7 @@ async def test_what_may_be_forged_needs_a_look_and_the_own_password_once_in_ten_
         await visit.page.get_by_label("Your password").fill(PASSWORD)
         await visit.page.wait_for_timeout(CALM_MS)
         await visit.page.keyboard.press("Enter")
-        await visit.page.get_by_text("Here is the next one").wait_for()
+        await visit.page.get_by_text("Approved.").wait_for()
         assert await visit.page.get_by_label("Your password").count() == 0
         here = visit.page.url.partition("?")[0]
         await visit.page.wait_for_timeout(CALM_MS)
@@ -238,7 +238,7 @@ async def test_without_script_a_review_is_decided_with_buttons(api: FakeApi, bro
         await as_user(visit, person)
         await visit.page.goto("/dash/review")
         await visit.page.get_by_role("button", name="Reject").click()
-        await visit.page.get_by_text("Rejected. Here is the next one").wait_for()
+        await visit.page.get_by_text("Rejected.").wait_for()
         await visit.page.get_by_text("can still pay an order").wait_for()
         api.shop.clock.advance(5)
         await visit.page.get_by_role("button", name=re.compile("Approve")).click()

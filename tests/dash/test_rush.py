@@ -82,6 +82,7 @@ async def test_a_rush_at_two_tills_ends_with_one_truth_everywhere(api: FakeApi) 
         twice: ("SUCCESS", "7.00"),
     }
     assert (await api.live.get("/v1/transactions?unsettled=true")).json()["data"] == []
+    assert "state=unsettled" not in (await kofi.get("/dash/day")).text
     for person in (ama, kofi):
         till = (await person.get("/dash/till")).text
         assert "<li>" not in till.partition('id="part-open"')[2].partition("</div>")[0]

@@ -291,3 +291,31 @@ async def test_the_poster_is_one_page_of_its_paper_in_each_language(
 def _media_boxes(pdf: bytes) -> list[str]:
     pieces = pdf.split(b"/MediaBox [")[1:]
     return [piece.partition(b"]")[0].decode() for piece in pieces]
+
+
+@needs_browser
+async def test_the_till_tells_of_a_second_payment_and_the_menu_counts_it_without_being_loaded_again(
+    api: FakeApi, browser: Browser
+) -> None:
+    orders = Orders(api.shop)
+    person = await log_in(api, Role.CASHIER)
+    reference = await sell(person)
+    await pay(orders, reference)
+    async with visiting(browser, api.base_url, width=390) as visit:
+        await as_user(visit, person)
+        await open_live(visit, f"/dash/till/{reference}")
+        count = visit.page.locator(".bar .count")
+        assert not await count.is_visible()
+        await pay(orders, reference)
+        await visit.page.get_by_text("A payment for this order is being checked.").wait_for(timeout=AT_LAST_MS)
+        assert await visit.page.get_by_role("link", name="Decide").count() == 1
+        assert await count.inner_text() == "1"
+        assert clean(visit)
+
+
+async def test_the_till_leads_to_settling_what_its_user_may_settle(api: FakeApi) -> None:
+    people, orders = [await log_in(api, role) for role in (Role.CASHIER, Role.MANAGER)], Orders(api.shop)
+    for state, allowed in (("short", [True, True]), ("over", [False, True]), ("paid", [False, False])):
+        order = await orders.make(state)
+        pages = [(await one.get(f"/dash/till/{order.reference}")).text for one in people]
+        assert [f"/dash/transactions/{order.reference}#s-settle" in page for page in pages] == allowed, state

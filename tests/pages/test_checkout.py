@@ -91,6 +91,13 @@ async def test_while_a_payment_is_looked_at_the_page_asks_for_no_money(api: Fake
     assert "Amount to pay" not in text
 
 
+async def test_the_form_for_a_transaction_id_leads_back_to_a_page_that_may_have_no_steps(api: FakeApi) -> None:
+    order = await Orders(api.shop).make("expired")
+    page = (await api.live.get(f"/pay/{order.public_slug}?paid=1")).text
+    assert ">Back</a>" in page
+    assert "steps" not in page
+
+
 async def test_the_receipt_of_what_was_taken_back_says_so(api: FakeApi) -> None:
     order = await Orders(api.shop).make("reversed")
     text = (await (await api.client()).get(f"/pay/{order.public_slug}")).text

@@ -1,7 +1,7 @@
 // Live updates, keys, copy and print. `form.js` sends the forms, `till.js` is the till. Every page works without scripts.
 (function () {
   'use strict';
-  var body = document.body, say = document.getElementById('say'), gone = document.getElementById('gone');
+  var now = Date.now, body = document.body, say = document.getElementById('say'), gone = document.getElementById('gone');
   var waiting = document.getElementById('waiting'), kinds = (body.getAttribute('data-live') || '').split(' ');
   var live = !!kinds[0], stream = null, open = false, fetching = false, again = false;
   // The stream beats every two seconds; a page of a daemon that is not heard for five says so.
@@ -9,7 +9,6 @@
   // The page itself: a form that was refused is shown at the address that it was sent to.
   var here = body.getAttribute('data-here') || location.pathname + location.search;
 
-  function now() { return Date.now(); }
   function main() { return document.getElementById('main'); }
   function each(list, act) { Array.prototype.forEach.call(list, act); }
 
@@ -58,14 +57,15 @@
   }
   function take() {
     if (fetching) { again = true; return; }
-    fetching = waiting.hidden = true;
-    fetched = now();
+    fetching = waiting.hidden = true; fetched = now();
     ask(here.replace(/([?&])said=\w*&?/, '$1').replace(/[?&]$/, '')).then(function (answer) {
       if (answer.type === 'opaqueredirect' || answer.status === 401) { location.assign(here); return null; }
       // A proxy answers 502 for a daemon that does not run.
       reached(answer.status < 500);
       return answer.ok ? answer.text() : null;
     }).then(function (html) {
+      var count = /data-count="(\d+)"/.exec(html); // the menu stands outside the part that is swapped
+      if (count) { each(document.querySelectorAll('.count'), function (one) { one.textContent = count[1]; one.hidden = count[1] === '0'; }); }
       if (html !== null && busy()) { parts(html); } else if (html !== null) { swap(html); }
     }, function () { reached(false); }).then(function () {
       fetching = false;

@@ -5,7 +5,7 @@ from typing import Final, NoReturn
 
 from msgspec import Struct
 
-from daemon.core.access.callers import READERS
+from daemon.core.access.callers import READERS, Operation
 from daemon.core.errors import Refusal
 from daemon.core.ids import split_reference
 from daemon.core.json_values import Json
@@ -18,6 +18,7 @@ from daemon.core.payments.transaction_json import status_at
 from daemon.dash.web.visit import Visit
 from daemon.dash.web.words import Words
 from daemon.env import Env
+from daemon.flows.payments.settlement import may_settle_by_hand
 from daemon.runtime.page_response import qr_svg
 from daemon.store.engine import Reader
 from daemon.store.payments import transaction_list, transactions
@@ -126,6 +127,14 @@ def state_of(transaction: Transaction, now: int) -> str:
     if transaction.settled_at is not None:
         return "settled"
     return _WORDS[status_at(transaction, now)]
+
+
+def may_settle(visit: Visit, transaction: Transaction) -> bool:
+    """Return whether the user may settle a transaction that is short, or paid too much."""
+    state = state_of(transaction, visit.env.times().lower_bound_us)
+    if transaction.branch_id is not None or not visit.may(Operation.SETTLE):
+        return False
+    return state == "short" or (state == "over" and may_settle_by_hand(visit.env, visit.caller))
 
 
 def time_left(visit: Visit, at_us: int) -> str:

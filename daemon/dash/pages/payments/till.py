@@ -14,7 +14,7 @@ from daemon.core.names import group_digits, national_format, network_of, provide
 from daemon.core.payments.checkout import MONEY, CheckoutFacts, CheckoutScreen
 from daemon.core.payments.payer_texts import first_step
 from daemon.dash.parts.message_text import actor_name
-from daemon.dash.parts.order import facts_of, menus, order_of, state_of, time_left
+from daemon.dash.parts.order import facts_of, may_settle, menus, order_of, state_of, time_left
 from daemon.dash.web.visit import Goto, Outcome, Shown, Visit
 from daemon.dash.web.words import Words
 from daemon.flows.payments import cancel_expire, initialize
@@ -23,7 +23,7 @@ from daemon.runtime.words import LANGUAGES
 from daemon.store import journal
 from daemon.store.engine import Reader
 from daemon.store.lines import payment_methods
-from daemon.store.payments import payment_list, transaction_list
+from daemon.store.payments import payment_list, reviews, transaction_list
 from daemon.store.payments.payment_list import Listed, PaymentFilter
 from daemon.wire import ErrorCode, Mode, ShopRole
 from parsers.money import read_api_amount, read_money, render
@@ -116,7 +116,8 @@ async def show_order(visit: Visit) -> Shown:
 
     def read(reader: Reader) -> tuple[CheckoutFacts, dict[str, object]]:
         facts = facts_of(reader, visit.places["id"])
-        return facts, _own(reader, visit, facts.request.mode)
+        held = reviews.held_for(reader, facts.request.id)
+        return facts, {**_own(reader, visit, facts.request.mode), "held": held}
 
     facts, mine = await visit.env.store.read(read)
     visit.mode = facts.request.mode
@@ -131,6 +132,7 @@ async def show_order(visit: Visit) -> Shown:
             "share": visit.words("till_share_text", amount=amount, shop=visit.shop_name, address=order.page),
             "may_send": order.transaction.phone_number is not None and visit.may(Operation.SEND_CODE),
             "may_cancel": visit.may(Operation.CANCEL_TRANSACTION),
+            "may_settle": may_settle(visit, order.transaction),
             **mine,
         },
         f"{order.view.code} · {amount}",

@@ -20,7 +20,16 @@ from daemon.core.shape import flat, taken
 from daemon.dash.parts import listing
 from daemon.dash.parts.confirming import vouched
 from daemon.dash.parts.listing import Choice
-from daemon.dash.parts.order import STATES, facts_of, masked, order_of, refuse_settlement, state_of, time_left
+from daemon.dash.parts.order import (
+    STATES,
+    facts_of,
+    masked,
+    may_settle,
+    order_of,
+    refuse_settlement,
+    state_of,
+    time_left,
+)
 from daemon.dash.web.visit import Download, Goto, Outcome, Shown, Visit
 from daemon.flows.messages import ingest
 from daemon.flows.messages.simulate import SimulateRequest, simulate_sms
@@ -157,10 +166,7 @@ async def show_one(visit: Visit) -> Shown:
             "may_send": state == "open" and visit.may(Operation.SEND_CODE),
             "may_make": visit.may(Operation.CREATE_TRANSACTION),
             "settlement": SettlementAnswer.of(transaction),
-            "may_settle": state in {"short", "over"}
-            and transaction.branch_id is None
-            and visit.may(Operation.SETTLE)
-            and (state == "short" or by_hand),
+            "may_settle": may_settle(visit, transaction),
             "branch": (await listing.branch_names(visit)).get(transaction.branch_id or ""),
             "may_settle_by_hand": by_hand,
             "may_unsettle": visit.may(Operation.SETTLE_BY_HAND),
