@@ -74,6 +74,38 @@ async def test_the_filter_of_a_list_stands_in_one_row_on_a_desk(api: FakeApi, br
 
 
 @needs_browser
+@pytest.mark.parametrize("language", ["en", "fr"])
+async def test_the_words_of_the_bar_of_a_phone_stand_in_one_line(api: FakeApi, browser: Browser, language: str) -> None:
+    await Orders(api.shop).make("checking", expected_payer_phone="+233201234567")
+    person = await log_in(api, Role.OWNER)
+    await person.post("/dash/account/language", {"language": language})
+    async with visiting(browser, api.base_url, width=NARROW) as visit:
+        await as_user(visit, person)
+        await visit.page.goto("/dash")
+        bar = await visit.page.locator("nav.bar").bounding_box()
+        assert bar is not None
+        assert bar["height"] <= 54
+        assert await visit.width() == NARROW
+
+
+@needs_browser
+@pytest.mark.parametrize(("width", "height"), [(360, 740), (390, 844)])
+async def test_the_next_customer_is_on_the_first_screen_of_a_phone_beside_an_order_that_waits(
+    api: FakeApi, browser: Browser, width: int, height: int
+) -> None:
+    order = await Orders(api.shop).make("waiting")
+    person = await log_in(api, Role.CASHIER)
+    async with visiting(browser, api.base_url, width=width, height=height) as visit:
+        await as_user(visit, person)
+        await visit.page.goto(f"/dash/till/{order.reference}")
+        button = await visit.page.get_by_role("link", name="Next customer").bounding_box()
+        bar = await visit.page.locator("nav.bar").bounding_box()
+        assert button is not None
+        assert bar is not None
+        assert button["y"] + button["height"] <= bar["y"]
+
+
+@needs_browser
 @pytest.mark.slow
 async def test_a_short_order_is_settled_on_the_first_screen_of_a_phone(api: FakeApi, browser: Browser) -> None:
     orders = Orders(api.shop)
