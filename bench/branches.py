@@ -18,7 +18,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
@@ -44,6 +44,7 @@ FSYNC: Final = "-c listen_addresses='' -c max_connections=200"
 SINGLE: Final = 30
 """Payments of which the delay is measured."""
 IDLE_S: Final = 30.0
+DAY_S: Final = 86_400.0
 BOX: Final = 550_000
 ANY_ORDER: Final = Config(trust=Trust(balance_check="off", unconfirmed_limit=1_000_000))
 """Receipts of many callers come in any order, so their balances do not join."""
@@ -94,8 +95,10 @@ class Feeder:
     requests: outbound.Requests
 
     @classmethod
-    async def make(cls, folder: Path, hub: Hub, name: str, number: int, references: list[str]) -> "Feeder":
-        """Make a branch with one payment for each reference, all of them still to be sent."""
+    async def make(
+        cls, folder: Path, hub: Hub, name: str, number: int, references: list[str], ago_s: float = 0
+    ) -> "Feeder":
+        """Make a branch with one payment for each reference, one a second until then, all of them still to be sent."""
         iccid = f"89233010000001{number:05d}"
         shop = await FakeShop.make(folder / name, ANY_ORDER, line=False, iccid=iccid, seed=number + 1)
         await shop.put_number("momo_mtn", f"99999999-9999-4999-8999-{number:012d}")
@@ -108,7 +111,8 @@ class Feeder:
                 {"name": name, "key": shop.env.account_key.hex(), "now": now},
             )
         )
-        shop.clock.advance(time.time() - shop.clock.now_us() / 1e6)  # noqa: TID251 - the hub's time
+        began = time.time() - ago_s - len(references)  # noqa: TID251 - the hub's time
+        shop.clock.advance(began - shop.clock.now_us() / 1e6)
         guest = HubClient(hub.url, ca_file=hub.ca_file)
         invitation = join.Invitation(hub.url, await asyncio.to_thread(hub.invite, name))
         await join.join(
@@ -117,6 +121,7 @@ class Feeder:
         )  # fmt: skip
         await guest.aclose()
         for index, reference in enumerate(references):
+            shop.clock.advance(1)
             telco_id = str(10_000_000_000 + number * 1_000_000 + index)
             text = mtn(
                 2_500,
@@ -126,8 +131,7 @@ class Feeder:
                 telco_id,
                 concatenation=index,
                 width=16,
-                # Many messages of one second are slow to judge.
-                sent_at=_now() - timedelta(seconds=len(references) - index),
+                sent_at=datetime.fromtimestamp(shop.clock.now_us() // 1_000_000, UTC),
             )
             await shop.read(text)
         requests = outbound.Requests(shop.env)
@@ -239,9 +243,9 @@ def new_hub(folder: Path, receiver: ReceiverProcess | None = None) -> Iterator[H
 # The feed.
 
 
-async def catch_up(folder: Path, hub: Hub, number: int, payments: int) -> float:
+async def catch_up(folder: Path, hub: Hub, number: int, payments: int, ago_s: float = DAY_S) -> float:
     """Return the payments a second of one branch that is behind."""
-    feeder = await Feeder.make(folder, hub, f"box-{number}", number, ["food"] * payments)
+    feeder = await Feeder.make(folder, hub, f"box-{number}", number, ["food"] * payments, ago_s)
     before = hub.count()
     began = time.perf_counter()
     await feeder.send_all()
@@ -328,14 +332,19 @@ def feed_rows(folder: Path, options: argparse.Namespace) -> list[Row]:
             rates.append(asyncio.run(catch_up(folder, hub, turn, options.payments)))
             orders.append(asyncio.run(decided(folder, hub, 500 + turn, options.payments // 5)))
             progress(f"feeds, turn {turn + 1} of {options.turns}")
-        octets = octets_of_copies(hub, lambda: asyncio.run(catch_up(folder, hub, 400, 4 * options.payments)))
+        octets = [
+            octets_of_copies(hub, lambda: asyncio.run(catch_up(folder, hub, number, 4 * options.payments, ago_s)))  # noqa: B023
+            for number, ago_s in ((400, 0), (401, 2 * DAY_S))
+        ]
         progress(f"{options.branches} branches")
         day_s, delays = asyncio.run(all_at_once(folder, hub, options.branches, options.day))
     box_s = BOX / median(rates)
     lag_s = percentile(delays, 99)
     return [
         Row("settled payments of one branch, a second", f"{median(rates):,.0f}", spread(rates, digits=0)),
-        Row("bytes of the hub's database for each copied payment", f"{octets:,.0f}", "", "at most 1,500", octets <= 1_500),
+        Row("bytes of the hub's database for each copied payment, in the order of time", f"{octets[0]:,.0f}", "",
+            "at most 1,500", octets[0] <= 1_500),
+        Row("  of a branch that is behind the others", f"{octets[1]:,.0f}", "", "at most 1,500", octets[1] <= 1_500),
         Row("handed-up payments decided, two webhooks owed each, a second", f"{median(orders):,.0f}",
             spread(orders, digits=0), "at least 150", median(orders) >= 150),
         Row(f"{options.branches} branches, {options.day} payments each, all at once", f"{day_s:.1f} s", "",

@@ -38,7 +38,7 @@ ERRORS: Final[dict[ErrorCode, Spec]] = {
         "Send the six digits that the app shows now, or a recovery code, as `totp`."),
     _E.ROLE_REQUIRED: Spec(403, "Your role does not allow this.", "Ask the owner; `momo users role NAME ROLE` changes a role."),
     _E.HEAD_OFFICE_ONLY: Spec(403, "This is for head office: your user or key is of one branch.",
-        "Ask head office for a user or key of all branches."),
+        "Payments of a branch are matched, settled and reviewed at the branch itself; head office, a user or key without a branch, does the rest."),
     _E.FORM_REFUSED: Spec(403, "The form was not sent from a page of this dashboard, or it was open for too long.",
         "Open the page again and send the form once more."),
     _E.OPEN_COLLECTIONS_DISABLED: Spec(403, "Open collections (webhooks for every payment) are switched off for this shop.",

@@ -164,6 +164,8 @@ async def hub_status(call: Call) -> Reply:
     found = await hub.status(call.env)
     for one in found["branches"]:
         one["last_heard_at"] = timestamp_or_none(one["last_heard_at"])
+        if one["brings"] is not None:
+            one["brings"]["at"] = timestamp_or_none(one["brings"]["at"])
     return ok(found["branches"])
 
 

@@ -286,7 +286,13 @@ class Transaction(Struct, frozen=True):
     settled_by: str | None = None
     settlement: str | None = None
     settles: str | None = None
+    made_for: str | None = None
     branch_id: str | None = None
+
+    @property
+    def of_branch(self) -> str | None:
+        """The branch in whose lists it is, at a hub: that it is a copy of, or whose user or API key made it; None: head office's own."""
+        return self.branch_id or self.made_for
 
     @property
     def in_settlement(self) -> bool:

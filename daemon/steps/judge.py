@@ -824,8 +824,8 @@ def _is_known(
     if pays and known.has_payment:
         found = payments.with_telco_id(context.tx, context.mode, telco_id)
         payment = next((one for one in found if one.provider == arrived.provider), None)
-        if payment is not None and is_imported(context.tx, payment):
-            # An imported message has no chain entry, so this one gets it. `pay` handles the known ID.
+        if payment is not None and (is_imported(context.tx, payment) or not payments.has_sms(context.tx, payment.id)):
+            # Its message has no chain entry, so this one gets it. `pay` handles the known ID.
             return False
     after = None if reading.balance is None else reading.balance.minor
     first = next(

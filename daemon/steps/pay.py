@@ -210,9 +210,17 @@ def _handle_known_id(context: Context, arrived: StoredMessage, outcome: MessageO
         and (first.balance_minor == row["balance_minor"] or is_proved(context.tx, first))
     )
     if same:
-        outcome.state = MessageState.DUPLICATE
         outcome.payment_id = first.id
-        outcome.reasons = [f"duplicate_of:{first.id}"]
+        if payments.has_sms(context.tx, first.id):
+            outcome.state = MessageState.DUPLICATE
+            outcome.reasons = [f"duplicate_of:{first.id}"]
+            return
+        # It came back from the hub alone, and this is its SMS.
+        outcome.state = MessageState.PAYMENT
+        messages.record_release(
+            context.tx, first.message_id, MessageState.DUPLICATE, [f"duplicate_of:{first.id}"], first.id
+        )
+        payments.set_message(context.tx, first.id, arrived.id)
         return
     outcome.state = MessageState.HELD
     outcome.reasons = [ReviewReason.ID_CONFLICT]
@@ -240,13 +248,13 @@ def is_imported(reader: Reader, payment: Payment) -> bool:
 
 
 def make_live(tx: Tx, first: Payment, row: dict[str, Any]) -> Payment | None:
-    """Replace an imported payment's values by those that a phone read; return it, or None if that is no longer allowed.
+    """Replace the values of a payment that was imported, or that only the hub had, by those that a phone read.
 
-    `first` is the payment with the message's transaction ID, `row` the one that the phone's message would make.
+    Return it, or None if that is no longer allowed. `first` is the payment with the message's transaction ID, `row` the one that the phone's message would make.
     """
     same = all(getattr(first, name) == row[name] for name in ("amount_minor", "currency", "payment_method_id"))
     free = first.standing == "open" and first.reversed_at is None
-    if not (same and free and not row["historical"] and is_imported(tx, first)):
+    if not (same and free and not row["historical"] and (is_imported(tx, first) or not payments.has_sms(tx, first.id))):
         return None
     messages.record_release(tx, first.message_id, MessageState.DUPLICATE, [f"duplicate_of:{first.id}"], first.id)
     return payments.overwrite_imported(tx, first.id, row)

@@ -43,9 +43,15 @@ _BY_NUMBER: Final[Mapping[type, Mapping[str, str]]] = {
 """Model -> ids that its table has as the number of the row, and the table of that row."""
 
 _BRANCH: Final = "(SELECT b.name FROM branches b WHERE b.id = {prefix}branch_id)"
+_OF_PAYMENT: Final = {
+    name: f"COALESCE(NULLIF({{prefix}}{name}, ''), (SELECT y.{name} FROM payments y WHERE y.id = {{prefix}}payment_id), {{prefix}}{name})"
+    for name in ("sim_key", "device_id", "kind", "provider")
+}
+"""What the copy of a payment's message at a hub does not have, because the payment has it."""
 _READ_AS: Final[Mapping[type, Mapping[str, str]]] = {
     ApiKey: {"branch": _BRANCH},
     User: {"branch": _BRANCH},
+    Message: _OF_PAYMENT,
     # A message that lacks parts may go, so its id is kept.
     Event: {"message_id": "COALESCE({named}, {prefix}message_id)"},
     ChainEntry: {"key": "(SELECT id FROM messages WHERE seq = {prefix}message_seq)"},

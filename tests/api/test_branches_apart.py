@@ -286,13 +286,26 @@ async def test_what_a_branch_makes_here_is_its_own(api: FakeApi) -> None:
     at_till = await person.post("/dash/till", {"amount": "7.00"})
     assert at_till.status_code == 303
     assert at_till.headers["location"].split("/")[-1].split("?")[0] in (await key.get(Path.TRANSACTIONS)).text
-    assert reference in (await api.live.get(Path.TRANSACTIONS)).text
+    for asked in ("", "?branch=kumasi", "?branch=kumasi&sort=oldest&origin=all"):
+        listed = (await api.live.get(f"{Path.TRANSACTIONS}{asked}")).json()["data"]
+        assert {(one["branch_id"], one["branch"]) for one in listed} == {(KUMASI, "kumasi")}, (
+            "head office sees whose it is"
+        )
+        assert reference in [one["reference"] for one in listed]
+    assert (await api.live.get(f"{Path.TRANSACTIONS}?branch=tamale")).json()["data"] == []
+    owner = await log_in(api, Role.OWNER)
+    assert "<td>kumasi</td>" in (await owner.get("/dash/transactions")).text
     named = await key.post(Path.INITIALIZE, json=body | {"expected_telco_transaction_id": "0012345678"})
     assert named.json()["error"]["details"][0]["field"] == "expected_telco_transaction_id"
     assert (await key.post(Path.CANCEL.format(reference=reference), json={})).status_code == 200
     assert (await person.get("/dash/events")).status_code == 204, "the stream tells of every branch"
-    refused = await key.get(Path.EVENTS)
-    assert (refused.status_code, refused.json()["error"]["code"]) == (403, "HEAD_OFFICE_ONLY")
+    for refused in (
+        await key.get(Path.EVENTS),
+        await key.post(Path.RECONCILE.format(reference=reference), json={"transaction_id": "0012345678"}),
+    ):
+        error = refused.json()["error"]
+        assert (refused.status_code, error["code"]) == (403, "HEAD_OFFICE_ONLY")
+        assert "settled and reviewed at the branch itself; head office" in error["hint"]
     page = await person.get("/dash")
     assert "/dash/transactions" in page.text
     assert "/dash/shop" not in page.text

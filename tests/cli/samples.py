@@ -736,7 +736,7 @@ BRANCH = {
     "id": METHOD, "name": "kumasi", "status": "joined", "decides": "all", "epoch": 1, "acked": 40,
     "last_heard_at": "2026-11-20T08:00:00.000Z", "version": "0.1.0", "clock_off_us": -120_000_000,
     "payments_today": 12, "open_reviews": 1, "waiting": 3, "refused": 0, "asked": 0,
-    "takings_today": [{"currency": "GHS", "amount": "410.50"}], "lost_orders": [],
+    "takings_today": [{"currency": "GHS", "amount": "410.50"}], "lost_orders": [], "brings": None,
 }  # fmt: skip
 """A branch of a hub."""
 JOINED = {

@@ -9,6 +9,7 @@ import pytest
 from daemon.store import migrate
 from daemon.store.migrate import Migration
 
+_NAMES = "device_id, mode, imei, name, manufacturer, model, port, present, first_seen_at, last_seen_at, forgotten_at"
 BASE = migrate.migrations()[0]
 _DEVICE = """\
     device_id     TEXT PRIMARY KEY,
@@ -36,7 +37,7 @@ LATER = (
         3,
         "devices_anew",  # a table with foreign keys to it
         f"CREATE TABLE devices_anew (\n{_DEVICE}) STRICT;\n"
-        "INSERT INTO devices_anew SELECT *, NULL FROM devices;\n"
+        f"INSERT INTO devices_anew ({_NAMES}) SELECT {_NAMES} FROM devices;\n"
         "DROP TABLE devices;\n"
         "ALTER TABLE devices_anew RENAME TO devices;\n",
     ),

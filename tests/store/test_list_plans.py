@@ -199,5 +199,5 @@ async def test_the_indexes_of_branches_hold_no_row_of_a_shop_without_any(tmp_pat
         "AND tbl_name IN ('messages', 'payments', 'transactions', 'reviews')"
     )
     shop.close()
-    assert len(made) == 8
+    assert len(made) == 6
     assert all("WHERE branch_id IS NOT NULL" in one for one in made)

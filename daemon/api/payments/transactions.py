@@ -147,7 +147,7 @@ async def list_transactions(call: Call) -> Reply:
     )
     names = await branch_names(call.env)
     items = [
-        TransactionListItemAnswer.of(transaction, payment, now, **of_branch(transaction.branch_id, names))
+        TransactionListItemAnswer.of(transaction, payment, now, **of_branch(transaction.of_branch, names))
         for transaction, payment in found
     ]
     return ok(items, call.query.meta(), pagination=json_values.Pagination.of(page, per_page, total))

@@ -10,7 +10,7 @@ import gzip
 import re
 from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
-from typing import Annotated, Any, Final, get_type_hints
+from typing import Annotated, Any, Final, Literal, get_type_hints
 
 import msgspec
 from msgspec import Meta, Struct
@@ -38,7 +38,7 @@ EPOCH: Final = 1 << 40
 """Numbers of a feed in one epoch."""
 EPOCHS: Final = 1 << 22
 """Epochs of a branch: versions stay below 64 bits."""
-_NOT_SENT: Final = {"seq", "branch_id", "double_of"}
+_NOT_SENT: Final = {"seq", "branch_id", "double_of", "made_for"}
 
 
 class HubDecision(Struct, frozen=True):
@@ -118,6 +118,21 @@ class Fact(Struct, frozen=True, omit_defaults=True):
         return epoch * EPOCH + self.seq
 
 
+DAYS_MAX: Final = 366
+"""Days of which a branch tells number and sum before it sends them."""
+LAST_DAY: Final = 2_932_896
+"""9999-12-31, the last day that a date can be, counted from 1970-01-01."""
+
+
+class Behind(Struct, frozen=True):
+    """Number and sum of the real payments of one day of the network, from 1970-01-01, that a branch is about to send."""
+
+    day: Annotated[int, Meta(ge=0, le=LAST_DAY)]
+    currency: Literal[tuple(EXPONENTS)]  # type: ignore[valid-type]
+    count: Annotated[int, Meta(ge=0, lt=1 << 53)]
+    amount_minor: Annotated[int, Meta(ge=0, lt=1 << 53)]
+
+
 class SyncRequest(Struct, frozen=True):
     """One request of a branch. Members that a newer branch adds are ignored.
 
@@ -130,6 +145,8 @@ class SyncRequest(Struct, frozen=True):
         version: The branch's version of momo.
         now: Its clock.
         begin: The feed of this epoch begins behind it; None from an older branch.
+        brings: What this request and those behind it bring, the newest days first: in the first one after a join or a restore, or
+            after an hour without the hub.
     """
 
     epoch: Annotated[int, Meta(ge=0, lt=EPOCHS)]
@@ -142,6 +159,7 @@ class SyncRequest(Struct, frozen=True):
     stale: bool = False
     version: Annotated[str, Meta(max_length=40)] = ""
     begin: Annotated[int, Meta(ge=0, lt=EPOCH)] | None = None
+    brings: Annotated[Sequence[Behind], Meta(max_length=DAYS_MAX)] = ()
 
 
 def packed(body: SyncRequest | Mapping[str, Any]) -> bytes:
@@ -185,8 +203,6 @@ def _wrong(error: msgspec.ValidationError) -> Refusal:
 
 _MONEY_MAX: Final = 10**13
 """Minor units; 900,000 rows of it add up to less than 64 bits hold."""
-LAST_DAY: Final = 2_932_896
-"""9999-12-31, the last day that a date can be, counted from 1970-01-01."""
 _LATEST_US: Final = LAST_DAY * DAY_US
 _WHOLE_MAX: Final = 1 << 53
 _OBJECT: Final = msgspec.json.Decoder(dict).decode

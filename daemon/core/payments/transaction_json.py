@@ -93,7 +93,7 @@ class TransactionListItemAnswer(_Money, frozen=True, kw_only=True):
             payer_name=payer.name,
             payer_source=source,
             test=transaction.mode is Mode.TEST,
-            **{**of_branch(transaction.branch_id), **more},
+            **{**of_branch(transaction.of_branch), **more},
         )
 
 
@@ -172,7 +172,7 @@ class TransactionAnswer(_Money, frozen=True, kw_only=True):
             ),
             test=transaction.mode is Mode.TEST,
             merged_into=None if merged is None else reference_of(merged),
-            **of_branch(transaction.branch_id),
+            **of_branch(transaction.of_branch),
             **more,
         )
 

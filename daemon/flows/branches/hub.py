@@ -2,12 +2,15 @@
 
 import hashlib
 from collections.abc import Collection, Mapping
+from datetime import date, timedelta
 from typing import Any, Final
 from zoneinfo import ZoneInfo
 
+import msgspec
+
 from daemon.core.access.callers import Caller, KeyKind, Operation, make_key, require
 from daemon.core.books.day_sheet import midnight
-from daemon.core.branches.facts import DECISION, SUMS, TABLES, USES
+from daemon.core.branches.facts import DECISION, SUMS, TABLES, USES, Behind
 from daemon.core.branches.identity import money
 from daemon.core.branches.place import ALONE, Place
 from daemon.core.errors import FieldError, Refusal, invalid, needed
@@ -30,9 +33,11 @@ INVITED_S_MAX: Final = 30 * 24 * 60 * 60
 _LETTERS: Final = "23456789abcdefghjkmnpqrstuvwxyz"
 _LENGTH: Final = 20
 """Of the word in an invitation: 99 bits."""
-_ID_LENGTH: Final = 8
-"""Of a branch's id, which each copied payment has in three rows and five indexes; a UUID would take 500 bytes more."""
+_ID_LENGTH: Final = 7
+"""Of a branch's id, which each copied payment has in three rows and four indexes; with a byte more it would take 50 there."""
 ROWS_MAX: Final = 500
+_SHOWN_US: Final = 7 * DAY_US
+"""How long the status of a branch has what it last brought at once."""
 ASKED: Final = ("send_sms", "forget_payer", "settings")
 """Commands that are about a branch; those about its payments and reviews have their own calls."""
 
@@ -100,7 +105,7 @@ async def invite(
     _needs_hub(env)
     now = env.clock.now_us()
     secret = _letters(env, _LENGTH)
-    branch_id = f"br_{_letters(env, _ID_LENGTH)}"
+    branch_id = _letters(env, _ID_LENGTH)
 
     def job(tx: Tx) -> None:
         branches.invite(
@@ -332,12 +337,29 @@ async def status(env: Env) -> dict[str, Any]:
         found, here = branches.every(reader), shop.get(reader)
         assert here is not None, "a shop was set up"
         since = midnight(now, ZoneInfo(here.timezone))
-        return {"branches": [_status_of(reader, one, since) for one in found]}
+        return {"branches": [_status_of(reader, one, since, now) for one in found]}
 
     return await env.store.read(look)
 
 
-def _status_of(reader: Reader, one: Branch, since: int) -> dict[str, Any]:
+def _brings(one: Branch, now: int) -> dict[str, Any] | None:
+    """Return when a branch last began to send what had waited, and number and sum of that by day; None after a week."""
+    if one.brings_at is None or now - one.brings_at > _SHOWN_US:
+        return None
+    days = msgspec.json.decode(one.brings, type=list[Behind])
+    return {
+        "at": one.brings_at,
+        "days": [
+            {
+                "day": str(date(1970, 1, 1) + timedelta(days=each.day)), "mode": Mode.LIVE, "currency": each.currency,
+                "count": each.count, "amount": render(each.amount_minor, each.currency),
+            }
+            for each in days
+        ],
+    }  # fmt: skip
+
+
+def _status_of(reader: Reader, one: Branch, since: int, now: int) -> dict[str, Any]:
     # A branch stores its payments by its own clock.
     taken = branches.takings(reader, one.id, since + (one.clock_off_us or 0))
     return {
@@ -346,6 +368,7 @@ def _status_of(reader: Reader, one: Branch, since: int) -> dict[str, Any]:
         "version": one.version, "clock_off_us": one.clock_off_us,
         "payments_today": sum(count for _, count, _ in taken),
         **branches.counts(reader, one.id),
+        "brings": _brings(one, now),
         "lost_orders": branches.lost_orders(reader, one.id),
         "unconfirmed": hand_up.sums_of((each.currency, each.amount_minor) for each in copies.unconfirmed(reader, one.id)),
         "takings_today": [

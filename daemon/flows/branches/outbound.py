@@ -122,6 +122,7 @@ async def _prepare(
     later are treated as rows that the hub may know, so it does not matter when it is sent, or whether.
     """
     now = env.clock.now_us()
+    brings = await env.store.read(lambda reader: feed.brings(reader, now)) if after is None else []
 
     def job(tx: Tx) -> tuple[HubLink, SyncRequest, int, bool] | None:
         found = feed.get_link(tx)
@@ -134,7 +135,7 @@ async def _prepare(
         feed.begin_turn(tx, turn, some.sent)
         is_stale = stale is not None and _epoch_of(stale) == _epoch_of(found)
         request = SyncRequest(
-            found.epoch, turn, begin, some.upto, some.facts, outcomes, now, is_stale, VERSION, found.begin_seq
+            found.epoch, turn, begin, some.upto, some.facts, outcomes, now, is_stale, VERSION, found.begin_seq, brings
         )
         return found, request, some.size, some.upto < feed.bounds(tx)[1]
 

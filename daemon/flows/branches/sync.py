@@ -235,6 +235,8 @@ def _record_outcomes(tx: Tx, env: Env, branch: Branch, request: SyncRequest, now
 def _finish(tx: Tx, env: Env, branch: Branch, request: SyncRequest, times: Times) -> SyncAnswer:
     """Acknowledge the feed, and return the next commands."""
     now = times.wall_us
+    if request.brings:
+        branches.set_brings(tx, branch.id, msgspec.json.encode(request.brings).decode(), now)
     _leave(tx, env, branch, times)
     commands = _commands(tx, branch, now)
     done = not commands and not request.facts and branch.status in ("leaving", "left")

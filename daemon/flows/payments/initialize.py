@@ -25,7 +25,6 @@ from daemon.steps.settle import cancel_transaction, own_transaction
 from daemon.steps.suggest import suggest_earlier_payments
 from daemon.store import idempotency as answers
 from daemon.store import journal
-from daemon.store.branches import branches
 from daemon.store.branches.scope import seen_by
 from daemon.store.engine import Tx
 from daemon.store.lines import devices, payment_methods
@@ -141,14 +140,13 @@ def _add(tx: Tx, env: Env, caller: Caller, request: InitializeRequest, mode: Mod
         "expected_minor": request.amount_minor,
         "send_sms_to_payer": int(request.send_sms_to_payer),
         "created_with": created_with(caller),
+        "made_for": caller.branch_id,
         "created_at": now,
         "expires_at": expires_at,
         "late": 0,
         "rejected": 0,
     }
     transaction = _with_code(tx, env, transactions.add(tx, row), times.lower_bound_us)
-    if caller.branch_id is not None:
-        branches.own_order(tx, caller.branch_id, transaction.seq)
     env.clock_check.note_created(transaction_id, times)
     transactions.index_names(tx, transaction)
     data = {"expected_minor": request.amount_minor, "currency": request.currency}

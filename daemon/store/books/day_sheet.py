@@ -16,8 +16,11 @@ from daemon.wire import Mode
 
 _OF_BRANCH: Final = "p.branch_id = (SELECT id FROM branches WHERE name = :branch) AND p.standing <> 'withdrawn'"
 _COUNTED: Final = "(p.double_of IS NULL OR (p.double_of = p.id AND p.standing <> 'withdrawn'))"
+_NO_SMS: Final = """(p.branch_id IS NULL AND NOT EXISTS (SELECT 1 FROM sms_parts s WHERE s.message_seq = p.message_seq)
+    AND NOT EXISTS (SELECT 1 FROM reconciliations r WHERE r.payment_id = p.id))"""
+"""Only the hub of this branch had a payment, which a stolen key could have made up; no SMS of it came since, and nobody used it here."""
 _DOUBTED: Final = "(x.standing = 'doubtful' OR COALESCE(p.double_of, '') = p.id)"
-"""The balances deny it, or it paid an order and came with a key that was stolen."""
+"""The balances deny it, nothing but the hub knows it, or it paid an order and came with a key that was stolen."""
 _KIND: Final = f"""
 CASE WHEN {_DOUBTED} THEN 'doubted'
      WHEN p.reversed_at IS NOT NULL THEN 'reversed'
@@ -87,7 +90,7 @@ WITH money AS (
     WHERE b.sim_seq = s.seq AND b.at >= :since AND b.at < :until AND b.pays = 1
       AND m.seq = b.message_seq AND p.id = m.payment_id AND p.message_seq = m.seq AND p.mode = :mode AND {which}
     UNION ALL
-    SELECT p.telco_at, p.seq, 'accepted' FROM payments p
+    SELECT p.telco_at, p.seq, CASE WHEN {_NO_SMS} THEN 'doubtful' ELSE 'accepted' END FROM payments p
     WHERE p.mode = :mode AND p.telco_at >= :since AND p.telco_at < :until AND {which} AND NOT EXISTS
         (SELECT 1 FROM line_balances b WHERE b.message_seq = p.message_seq AND b.pays = 1)
 )

@@ -36,6 +36,8 @@ class Branch(Struct, frozen=True):
     version: str | None
     clock_off_us: int | None
     told_at: int | None
+    brings_at: int | None
+    brings: str
     created_at: int
 
 
@@ -113,18 +115,10 @@ def forget_key(tx: Tx, branch_id: str) -> None:
     tx.run("UPDATE branches SET key_id = NULL WHERE id = :id", {"id": branch_id})
 
 
-def own_order(tx: Tx, branch_id: str, transaction_seq: int) -> None:
-    """Record that a user or a key of a branch made an order of this hub."""
-    tx.run(
-        "INSERT INTO branch_orders (branch_id, transaction_seq) VALUES (:id, :seq)",
-        {"id": branch_id, "seq": transaction_seq},
-    )
-
-
 def withdraw_invitations(tx: Tx) -> int:
     """Remove the branches, none of which has ever joined, with what was asked of them; return their number."""
     tx.run("DELETE FROM branch_commands")
-    tx.run("DELETE FROM branch_orders")
+    tx.run("UPDATE transactions SET made_for = NULL WHERE made_for IS NOT NULL")
     return len(tx.all("DELETE FROM branches WHERE epoch = 0 RETURNING id"))
 
 
@@ -167,6 +161,14 @@ def heard(tx: Tx, branch_id: str, *, turn: int, sha256: str, version: str, now: 
         "UPDATE branches SET turn = :turn, turn_sha256 = :sha256, turn_answer = NULL, last_heard_at = :now, "
         "version = :version, clock_off_us = :off WHERE id = :id",
         {"id": branch_id, "turn": turn, "sha256": sha256, "now": now, "version": version, "off": clock_off_us},
+    )
+
+
+def set_brings(tx: Tx, branch_id: str, brings: str, now: int) -> None:
+    """Record what a branch is about to send: JSON of `facts.Behind`."""
+    tx.run(
+        "UPDATE branches SET brings = :brings, brings_at = :now WHERE id = :id",
+        {"id": branch_id, "brings": brings, "now": now},
     )
 
 

@@ -84,7 +84,7 @@ def store(
         some = by_kind.pop(kind, [])
         if kind == "payment":
             sent = {
-                str(fact.message.get("id")): (fact.version(epoch), fact.message)
+                str(fact.message.get("id")): (fact.version(epoch), _lean(fact, fact.message))
                 for fact in facts
                 if fact.message is not None and fact.kind in TABLES
             }
@@ -106,6 +106,18 @@ def store(
     for some in by_kind.values():
         _show(tx, branch_id, epoch, some)
     return doubles
+
+
+_IN_PAYMENT: Final = {"sim_key": "", "device_id": "", "kind": None, "provider": None}
+"""What the copy of a payment's message has instead of the payment's own values, which `rows.column` reads."""
+
+
+def _lean(fact: Fact, message: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the message of a fact without what its payment has too."""
+    row = fact.row or {}
+    if fact.kind != "payment" or message.get("payment_id") != fact.id:
+        return message
+    return {**message, **{name: none for name, none in _IN_PAYMENT.items() if message.get(name, row) == row.get(name)}}
 
 
 def _check(reader: Reader, branch_id: str, facts: Sequence[Fact], numbers: Numbers) -> None:
@@ -402,6 +414,10 @@ def detach_copies(tx: Tx, payment_id: str, into: str) -> None:
     )
 
 
+_IN_ORDER_OF: Final = {"payment": "stored_at", "transaction": "created_at"}
+"""Kind -> the column by which the index of a branch's rows is sorted, if it is that of their list; others are in order of `seq`."""
+
+
 def rows_of(
     reader: Reader, branch_id: str, kind: str, after: int, limit: int
 ) -> tuple[list[dict[str, Any]], int | None]:
@@ -413,9 +429,11 @@ def rows_of(
         # Sent again since, but a payment from before needs it.
         wanted = f"({wanted} OR EXISTS (SELECT 1 FROM payments WHERE payments.{naming} AND {trusted('payments')}))"
     columns_of = ", ".join(_DECIDER if each == "decider" else column(MODELS[kind], each) for each in names)
+    order = ", ".join(filter(None, (_IN_ORDER_OF.get(kind), "seq")))
+    behind = f"AND ({order}) > (SELECT {order} FROM {name} WHERE seq = :after)" if after else ""
     rows = reader.all(
-        f"SELECT seq, version, {columns_of} FROM {name} WHERE branch_id = :id AND seq > :after AND {wanted} "
-        "ORDER BY seq LIMIT :limit",
+        f"SELECT seq, version, {columns_of} FROM {name} WHERE branch_id = :id {behind} AND {wanted} "
+        f"ORDER BY {order} LIMIT :limit",
         {"id": branch_id, "after": after, "limit": limit},
     )
     found = [dict(zip(("version", *names), row[1:], strict=True)) for row in rows]

@@ -11,8 +11,9 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import asdict, replace
 
-from daemon.core.branches.facts import BYTES_MAX, FACTS_MAX, KEYS, MESSAGE, MODELS, TABLES, Fact
+from daemon.core.branches.facts import BYTES_MAX, DAYS_MAX, FACTS_MAX, KEYS, MESSAGE, MODELS, TABLES, Behind, Fact
 from daemon.core.branches.place import Place
+from daemon.core.limits import DAY_US, HOUR_US
 from daemon.core.model import Message
 from daemon.store.engine import Reader, Tx
 from daemon.store.rows import column, insertion, json_ids
@@ -71,6 +72,20 @@ def bounds(reader: Reader) -> tuple[int, int]:
     row = reader.one("SELECT MIN(seq), MAX(seq) FROM feed")
     assert row is not None, "an aggregate has one row"
     return row[0] or 0, row[1] or 0
+
+
+def brings(reader: Reader, now: int) -> list[Behind]:
+    """Return the days of the payments that are not sent yet, the newest first, if nothing was sent in this epoch or for an hour."""
+    found = get_link(reader)
+    if found is None or (found.acked_seq != found.begin_seq and now - (found.heard_at or 0) < HOUR_US):
+        return []
+    rows = reader.all(
+        "SELECT telco_at / :day AS day, currency, COUNT(*), SUM(amount_minor) FROM payments WHERE mode = 'live' "
+        "AND id IN (SELECT id FROM feed WHERE kind = 'payment' AND seq > :after) "
+        "GROUP BY telco_at / :day, currency ORDER BY day DESC, currency",
+        {"day": DAY_US, "after": found.acked_seq},
+    )
+    return [Behind(*row) for row in rows[:DAYS_MAX]]
 
 
 def prune(tx: Tx, acked_seq: int) -> None:

@@ -13,10 +13,10 @@ from daemon.core.access.callers import Caller
 from daemon.store.engine import Params, Reader, Store
 from daemon.store.migrate import migrations
 
-_ORDERS: Final = "SELECT transaction_seq FROM main.branch_orders WHERE branch_id = '{branch}'"
 _USERS: Final = "SELECT id FROM main.users WHERE branch_id = '{branch}'"
 _COPY: Final = "branch_id = '{branch}'"
-_ORDER: Final = f"{_COPY} OR seq IN ({_ORDERS})"
+_ORDERS: Final = "made_for = '{branch}'"
+_ORDER: Final = f"{_COPY} OR {_ORDERS}"
 _RULES: Final = {
     **dict.fromkeys(("messages", "payment_methods", "reversals", "reviews", "users"), _COPY),
     **dict.fromkeys(("shop", "search_cursor", "idempotency_keys"), "TRUE"),
@@ -26,7 +26,7 @@ _RULES: Final = {
     ),
     "transactions": _ORDER,
     # Also the money that paid an order of the branch at the hub, whoever received it.
-    "payments": f"{_COPY} OR seq IN (SELECT payment_seq FROM main.transactions WHERE seq IN ({_ORDERS}))",
+    "payments": f"{_COPY} OR seq IN (SELECT payment_seq FROM main.transactions WHERE {_ORDERS})",
     "branches": "id = '{branch}'",
     "browser_sessions": f"user_id IN ({_USERS})",
     "recovery_codes": f"user_id IN ({_USERS})",

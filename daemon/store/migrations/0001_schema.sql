@@ -529,11 +529,10 @@ CREATE INDEX payments_double ON payments (telco_transaction_id) WHERE double_of 
 CREATE INDEX payments_of_branch ON payments (branch_id, stored_at) WHERE branch_id IS NOT NULL;
 CREATE INDEX payments_unconfirmed ON payments (branch_id, seq)
     WHERE branch_id IS NOT NULL AND decider = 'hub' AND standing = 'handed';
-CREATE INDEX payments_of_branch_in_order ON payments (branch_id, seq) WHERE branch_id IS NOT NULL;
 CREATE INDEX payments_handed_up ON payments (branch_id, seq)
     WHERE branch_id IS NOT NULL AND decider = 'hub' AND standing <> 'used';
 CREATE INDEX payments_unplaced ON payments (mode, stored_at) WHERE payment_method_seq IS NULL;
-CREATE INDEX payments_by_line ON payments (payment_method_seq, stored_at);
+CREATE INDEX payments_by_line ON payments (payment_method_seq, stored_at) WHERE branch_id IS NULL;
 CREATE INDEX payments_by_storage ON payments (mode, stored_at);
 CREATE INDEX payments_reversed ON payments (mode, stored_at) WHERE reversed_at IS NOT NULL;
 CREATE INDEX payments_in_review ON payments (mode, stored_at) WHERE standing = 'review';
@@ -603,6 +602,7 @@ CREATE TABLE transactions (
     settled_by                    TEXT,                   -- public
     settlement                    TEXT,                   -- masked, cleaned; JSON object: kind, amount_minor, holder, notes
     settles                       TEXT,                   -- public; of a holder: id of the order that its payment settles
+    made_for                      TEXT,                   -- public; of an order of a hub: the branch whose user or API key made it
     branch_id                     TEXT,                   -- public; as in messages
     version                       INTEGER,
     CHECK ((settled_at IS NULL) = (settlement IS NULL)),
@@ -618,13 +618,15 @@ CREATE UNIQUE INDEX transactions_one_per_payment ON transactions (payment_seq) W
 CREATE UNIQUE INDEX transactions_one_per_held_payment ON transactions (held_payment_seq)
     WHERE held_payment_seq IS NOT NULL;
 CREATE INDEX transactions_by_created ON transactions (mode, origin, created_at, seq) WHERE merged_into IS NULL;
-CREATE INDEX transactions_by_status ON transactions (mode, origin, status, created_at, seq) WHERE merged_into IS NULL;
-CREATE INDEX transactions_by_completed ON transactions (completed_at) WHERE completed_at IS NOT NULL;
+-- A holder is always SUCCESS, so it is found by its time.
+CREATE INDEX transactions_by_status ON transactions (mode, status, created_at, seq)
+    WHERE merged_into IS NULL AND origin = 'request';
+CREATE INDEX transactions_by_completed ON transactions (completed_at) WHERE completed_at IS NOT NULL AND origin = 'request';
 CREATE INDEX transactions_by_client_reference ON transactions (client_reference)
     WHERE client_reference IS NOT NULL;
 CREATE INDEX transactions_expiring ON transactions (expires_at) WHERE status = 'PENDING';
 CREATE INDEX transactions_of_branch ON transactions (branch_id, created_at) WHERE branch_id IS NOT NULL;
-CREATE INDEX transactions_of_branch_in_order ON transactions (branch_id, seq) WHERE branch_id IS NOT NULL;
+CREATE INDEX transactions_made_for ON transactions (made_for, created_at) WHERE made_for IS NOT NULL;
 CREATE INDEX transactions_expecting ON transactions (mode, expected_telco_transaction_id, seq)
     WHERE expected_telco_transaction_id IS NOT NULL;
 CREATE UNIQUE INDEX transactions_one_per_expected_id ON transactions (mode, expected_telco_transaction_id)
@@ -1174,15 +1176,10 @@ CREATE TABLE branches (
     unconfirmed_day INTEGER NOT NULL DEFAULT 0,  -- our last day with payments on a new SIM or number, and what was counted of them
     unconfirmed_minor INTEGER NOT NULL DEFAULT 0,
     told_at       INTEGER,                 -- when people were told that two machines send as it
+    brings_at     INTEGER,                 -- when it began to send what had waited
+    brings        TEXT NOT NULL DEFAULT '[]',  -- public; JSON: number and sum of that by the network's day
     created_at    INTEGER NOT NULL
 ) STRICT;
-
--- Orders of the hub that a user or an API key of one branch made.
-CREATE TABLE branch_orders (
-    branch_id       TEXT NOT NULL REFERENCES branches (id),  -- public
-    transaction_seq INTEGER NOT NULL,
-    PRIMARY KEY (branch_id, transaction_seq)
-) STRICT, WITHOUT ROWID;
 
 -- How far the copies of a branch had come, once an hour while it sends: this says which rows came since a time.
 CREATE TABLE branch_marks (

@@ -36,7 +36,11 @@ _OUTCOMES: Final = {
     TransactionStatus.OVERPAID: "over",
 }
 _LIST: Final = (
-    "SELECT p.*, t.*, b.standing, pm.phone_number FROM payments p LEFT JOIN line_balances b ON b.message_seq = p.message_seq "
+    # Doubted as on the day sheet: only the hub of this branch had it.
+    "SELECT p.*, t.*, CASE WHEN b.seq IS NULL AND p.branch_id IS NULL "
+    "AND NOT EXISTS (SELECT 1 FROM sms_parts s WHERE s.message_seq = p.message_seq) "
+    "AND NOT EXISTS (SELECT 1 FROM reconciliations r WHERE r.payment_id = p.id) THEN 'doubtful' ELSE b.standing END, "
+    "pm.phone_number FROM payments p LEFT JOIN line_balances b ON b.message_seq = p.message_seq "
     "LEFT JOIN payment_methods pm ON pm.seq = p.payment_method_seq "
     "LEFT JOIN transactions t ON t.payment_seq = p.seq"
 )

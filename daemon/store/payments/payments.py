@@ -94,6 +94,23 @@ def overwrite_imported(tx: Tx, payment_id: str, payment: dict[str, Any]) -> Paym
     return changed
 
 
+def has_sms(reader: Reader, payment_id: str) -> bool:
+    """Return whether the SMS of a payment is here; none is of one that came back from the hub alone. The branch has that of a copy."""
+    return reader.exists(
+        "SELECT 1 FROM payments p WHERE p.id = :id AND (p.branch_id IS NOT NULL "
+        "OR EXISTS (SELECT 1 FROM sms_parts s WHERE s.message_seq = p.message_seq))",
+        {"id": payment_id},
+    )
+
+
+def set_message(tx: Tx, payment_id: str, message_id: str) -> None:
+    """Set the message of a payment."""
+    tx.run(
+        "UPDATE payments SET message_seq = (SELECT seq FROM messages WHERE id = :message) WHERE id = :id",
+        {"id": payment_id, "message": message_id},
+    )
+
+
 def set_historical(tx: Tx, payment: Payment, *, historical: bool) -> Payment:
     """Set whether a payment is history, and return it as it is then."""
     tx.run("UPDATE payments SET historical = :historical WHERE id = :id", {"id": payment.id, "historical": historical})
@@ -130,11 +147,11 @@ def record_line_activity(tx: Tx, payment_method_id: str | None, sim_key: str, no
 
 
 def last_of_line(reader: Reader, payment_method_id: str) -> Payment | None:
-    """Return the newest payment to a number; None if there is none."""
+    """Return this shop's newest payment to a number; None if there is none."""
     return reader.first(
         Payment,
-        "SELECT * FROM payments "
-        "WHERE payment_method_seq = (SELECT seq FROM payment_methods WHERE id = :method) ORDER BY stored_at DESC, seq DESC LIMIT 1",
+        "SELECT * FROM payments WHERE branch_id IS NULL "
+        "AND payment_method_seq = (SELECT seq FROM payment_methods WHERE id = :method) ORDER BY stored_at DESC, seq DESC LIMIT 1",
         {"method": payment_method_id},
     )
 

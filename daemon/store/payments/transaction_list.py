@@ -218,6 +218,10 @@ class TransactionFilter(Struct, frozen=True):
         return ("request", "open") if self.origin == "all" else (self.origin,)
 
 
+_COPIES: Final = "t.branch_id = (SELECT id FROM branches WHERE name = :branch)"
+_MADE_FOR: Final = "t.made_for = (SELECT id FROM branches WHERE name = :branch)"
+
+
 class _Asked(Struct, frozen=True):
     """A filter, the condition of a search, and the parameters of both."""
 
@@ -418,7 +422,7 @@ def _key(wanted: TransactionFilter) -> str:
 
 def _parts(asked: _Asked) -> Iterator[str]:
     wanted = asked.wanted
-    rest = list(_narrowed(wanted))
+    rest = list(_narrowed(replace(wanted, branch=None)))
     if asked.test is not None:
         rest.append(asked.test.test)
     if wanted.after is not None:
@@ -427,11 +431,12 @@ def _parts(asked: _Asked) -> Iterator[str]:
     source = JOINED if joined else "transactions t"
     for mode in wanted.modes:
         for origin in wanted.origins:
-            for status in _statuses(wanted):
+            for status in _statuses(wanted) if origin == "request" else _of_holders(wanted):
                 # Constants, not the caller's text: they select the index range.
                 run = (f"t.mode = '{mode}'", f"t.origin = '{origin}'", *status)
-                where = " AND ".join((*run, *rest))
-                yield f"SELECT t.seq AS seq, {_key(wanted)} AS key FROM {source} WHERE {where}"
+                for whose in ("TRUE",) if wanted.branch is None else (_COPIES, _MADE_FOR):
+                    where = " AND ".join((*run, *rest, whose))
+                    yield f"SELECT t.seq AS seq, {_key(wanted)} AS key FROM {source} WHERE {where}"
 
 
 def _behind(wanted: TransactionFilter, key: str, seq: str) -> str:
@@ -447,7 +452,7 @@ def _narrowed(wanted: TransactionFilter) -> Iterator[str]:
     if wanted.until is not None:
         yield "t.created_at < :until"
     if wanted.branch is not None:
-        yield "t.branch_id = (SELECT id FROM branches WHERE name = :branch)"
+        yield f"({_COPIES} OR {_MADE_FOR})"
     if wanted.phone_number is not None:
         yield "COALESCE(p.payer_phone, t.phone_number) = :phone"
 
@@ -465,6 +470,11 @@ def _statuses(wanted: TransactionFilter) -> list[list[str]]:
     if status is TransactionStatus.EXPIRED:
         return [["t.status = 'EXPIRED'"], ["t.status = 'PENDING'", "t.expires_at <= :now"]]
     return [[f"t.status = '{status}'"]]
+
+
+def _of_holders(wanted: TransactionFilter) -> list[list[str]]:
+    """Return the conditions of holders; one of a payment is always SUCCESS, and the index of states has none."""
+    return [[]] if wanted.status in (None, TransactionStatus.SUCCESS) and not wanted.unsettled else [["FALSE"]]
 
 
 def by_id(reader: Reader, transaction_id: str, mode: Mode | None) -> Found | None:

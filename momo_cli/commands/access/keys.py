@@ -34,6 +34,7 @@ _LIST_VIEW: Final = view_of(
     Head("MAY", lambda row, _: _may(row)),
     Head("LAST USED", lambda row, t: ago(row.get("last_used_at"), t) or "never"),
     Head("FROM", lambda row, _: clean(row.get("last_used_from")) or "—"),
+    Head("BRANCH", lambda row, _: clean(row.get("branch")), optional=True),
 )
 _NEW_VIEW: Final = view_of(*_FIELDS, "key")
 _DAY_S: Final = 86_400

@@ -241,7 +241,8 @@ def status(
 ) -> Answer:
     """At a hub: HEARD is when a branch last sent, TODAY and MONEY its payments of today, REVIEWS its open reviews, WAITING the
     payments that head office has to decide. REFUSED counts facts that could not be stored, ASKED what was asked of the branch
-    and is not answered. CLOCK is how far its clock is off, if it is more than a minute. The last line sums up.
+    and is not answered. CLOCK is how far its clock is off, if it is more than a minute. A branch that joins, or comes back after an
+    hour, first tells number and sum of what it sends by the network's day. The last line sums up.
 
     At a branch: "to send" counts changes that the hub does not have yet; in JSON it is `behind`. "handed up" counts
     payments that head office decides. "same as the hub" compares number and sum of the payments of each of the last 31 days
@@ -280,10 +281,20 @@ def status(
     return Answer(
         *reply.parts,
         empty="No branch was invited yet.",
-        notes=[_summary(reply.data, terminal)] if reply.data else [],
+        notes=[*_brought(reply.data, terminal), *([_summary(reply.data, terminal)] if reply.data else [])],
         next=["momo hub invite --help"],
         view=_STATUS_VIEW,
     )
+
+
+def _brought(rows: list[Row], terminal: Terminal) -> list[str]:
+    """Return notes about what branches sent together in the last week, by day."""
+    return [
+        f"{clean(row['name'])} began {ago(row['brings']['at'], terminal)} to send what had waited. {note}"
+        for row in rows
+        if row.get("brings")
+        for note in _by_day(row["brings"])
+    ]
 
 
 def _summary(rows: list[Row], terminal: Terminal) -> str:

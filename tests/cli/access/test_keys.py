@@ -39,6 +39,13 @@ def test_a_key_and_a_user_of_one_branch_name_it(api: FakeApi, momo: Momo, tmp_pa
     assert [asked.body["branch"] for asked in api.asked] == ["kumasi", "kumasi"]
 
 
+def test_the_list_of_keys_has_the_branch_of_each_at_a_hub(api: FakeApi, momo: Momo) -> None:
+    api.on("GET", wire.Path.KEYS, ok([samples.KEY, samples.KEY | {"branch": "kumasi"}]))
+    heads, _first, second = momo("keys", "list", "-o=table").out.splitlines()[:3]
+    assert heads.split()[-1] == "BRANCH"
+    assert second.split()[-1] == "kumasi"
+
+
 def test_a_key_that_ends_within_a_day_is_not_made(momo: Momo) -> None:
     ran = momo("keys", "create", "--name", "x", "--expires", "36h")
     assert ran.code == 2

@@ -172,6 +172,16 @@ def test_status_sums_up_silent_branches_waiting_payments_and_money(api: FakeApi,
     assert "3 payments of GHS 7,777.00 together on a new SIM of kumasi wait: momo hub accept kumasi; " in ran.err
 
 
+def test_status_has_by_day_what_a_branch_sends_together(api: FakeApi, momo: Momo) -> None:
+    days = [{**UNKNOWN[0], "day": "2026-11-19", "mode": "live"}]
+    brings = {"at": "2026-11-20T09:14:00.000Z", "days": days}
+    api.on("GET", HUB, ok([{**samples.BRANCH, "brings": brings}, samples.BRANCH]))
+    told, rest = momo("hub", "status", "-o", "table").err.split("\n", 1)
+    assert told.startswith("kumasi began ")
+    assert told.endswith("to send what had waited. By day: 2026-11-19: 3 payments of GHS 7,777.00 together")
+    assert rest.startswith("2 branches; ")
+
+
 UNKNOWN = [{"currency": "GHS", "count": 3, "amount": "7777.00"}]
 
 

@@ -3,12 +3,16 @@
 import asyncio
 import random
 import string
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
 from daemon import wire
 from daemon.core.branches.answer import ExchangeAnswer, read
+from daemon.core.branches.facts import BYTES_MAX
+from daemon.core.model import Message
+from daemon.flows.branches import hub as hub_flow
 from daemon.flows.branches import join as join_flow
 from daemon.flows.branches import outbound
 from daemon.flows.branches.outbound import HubRequest, Requests
@@ -16,7 +20,7 @@ from daemon.store.branches import feed
 from daemon.wire import TransactionStatus
 from tests.fakes import new_database
 from tests.fakes.branches import FIRST_ID, Chain, FakeBranch, Lost, body_of
-from tests.fakes.receipts import mtn
+from tests.fakes.receipts import STARTED, mtn
 from tests.fakes.shop import OWNER
 
 
@@ -34,11 +38,47 @@ async def test_what_was_read_in_the_message_of_a_payment_stays_at_the_branch_wit
     branch = chain["kumasi"]
     await branch.pay("food")
     await branch.settle()
-    assert await chain.hub.values("SELECT fields, body FROM messages") == [("{}", "")]
+    assert await chain.hub.values("SELECT fields, body, sim_key || device_id, kind FROM messages") == [
+        ("{}", "", "", None)
+    ]
+    here = (await branch.shop.rows(Message, "messages"))[0]
+    there = (await chain.hub.rows(Message, "messages"))[0]
+    assert [(one.sim_key, one.device_id, one.kind, one.provider) for one in (there,)] == [
+        (here.sim_key, here.device_id, here.kind, here.provider)
+    ], "the hub reads them from the payment"
     await join_flow.restore(branch.shop.env, OWNER, branch.wire, take_unknown=True)
     ((fields, body),) = await branch.shop.values("SELECT fields, body FROM messages")
     assert '"amount":"25.00"' in fields
     assert "KOFI ANTWI" in body
+
+
+async def test_what_a_join_or_a_catch_up_brings_is_known_at_the_hub_by_day_before_it_comes(chain: Chain) -> None:
+    branch = chain["kumasi"]
+    await branch.settle()
+
+    async def told() -> Any:
+        (row,) = [one for one in (await hub_flow.status(chain.hub.env))["branches"] if one["name"] == "kumasi"]
+        return row["brings"] and [(one["day"], one["count"], one["amount"]) for one in row["brings"]["days"]]
+
+    assert await told() is None, "it has joined with no payment"
+    await branch.pay("food")
+    await branch.settle()
+    assert await told() is None, "a payment that comes at once"
+    for number in range(1, 4):
+        for shop in (branch.shop, chain.hub):
+            shop.clock.advance(86_400)
+        at, wallet = STARTED + timedelta(days=number), branch.shop.wallet(1000)
+        await branch.shop.read(mtn(1000, "KOFI ANTWI", wallet, "food", f"9321450002{number}", sent_at=at))
+    branch.size_max = 1
+    await branch.turn()
+    assert len(await chain.hub.payments()) == 2, "the others have not come"
+    days = [str((STARTED + timedelta(days=number)).date()) for number in range(4)]
+    assert await told() == [(day, 1, "10.00") for day in days[:0:-1]]
+    branch.size_max = BYTES_MAX
+    await branch.settle()
+    await branch.join_again("kumasi")
+    await branch.settle()
+    assert await told() == [*((day, 1, "10.00") for day in days[:0:-1]), (days[0], 1, "25.00")]
 
 
 OTHER = "93214500002"

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from daemon.core.books.day_sheet import MoneyKind
 from daemon.core.errors import Refusal
 from daemon.core.messages.message_journal import journal_key
 from daemon.core.model import Transaction
@@ -15,6 +16,9 @@ from daemon.flows.messages.ingest import Recovered, recover
 from daemon.flows.payments.reconcile import UnprovedSource, doubt_about
 from daemon.modem.codec.pdu_encode import encode_deliver
 from daemon.runtime.message_journal import MessageJournal
+from daemon.store.books.day_sheet import Period, sums
+from daemon.store.payments import payment_list
+from daemon.store.payments.payment_list import PaymentFilter
 from daemon.wire import ErrorCode, TransactionStatus
 from tests.fakes import new_database
 from tests.fakes.branches import FIRST_ID, Chain, FakeBranch
@@ -305,6 +309,35 @@ async def test_a_payment_that_only_the_hub_had_pays_an_order_with_the_password_a
     (payment,) = await new.shop.payments()
     doubt = await new.shop.env.store.read(lambda reader: doubt_about(reader, payment))
     assert doubt is UnprovedSource.HISTORY
+    await new.settle()
+    assert await refused(chain) == []
+
+
+async def kinds_and_states(branch: FakeBranch) -> tuple[list[str], list[str]]:
+    """Return the kinds of money on the day sheet, and the states in the list of payments."""
+    period = Period(0, 2 * branch.shop.clock.now_us())
+    found = await branch.shop.env.store.read(lambda reader: sums(reader, period))
+    listed, _more = await branch.shop.env.store.read(
+        lambda reader: payment_list.listed(reader, PaymentFilter(), limit=9)
+    )
+    return [one.kind for one in found], [one.state for one in listed]
+
+
+async def test_a_payment_that_only_the_hub_had_counts_in_no_sum_until_its_sms_comes_or_a_person_uses_it(
+    chain: Chain, branch: FakeBranch, tmp_path: Path
+) -> None:
+    order = await branch.shop.request(2500)
+    await branch.pay(str(order.svc_code))
+    await branch.pay("food", "93214500002", 900)
+    await branch.settle()
+    assert await kinds_and_states(branch) == ([MoneyKind.PAID, MoneyKind.UNMATCHED], ["unmatched", "paid"])
+    new = await set_up_anew(chain, tmp_path)
+    assert await kinds_and_states(new) == ([MoneyKind.DOUBTED], ["review", "review"])
+    mine = await new.shop.request(900)
+    await new.shop.reconcile(mine.reference, "93214500002", confirmed=True)
+    assert await kinds_and_states(new) == ([MoneyKind.DOUBTED, MoneyKind.PAID], ["paid", "review"])
+    await new.pay(str(order.svc_code))
+    assert await kinds_and_states(new) == ([MoneyKind.PAID], ["paid", "paid"])
     await new.settle()
     assert await refused(chain) == []
 

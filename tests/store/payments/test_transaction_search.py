@@ -38,7 +38,10 @@ def add_orders(tx: Tx) -> None:
             "WHERE seq = :seq",
             told,
         )
-        tx.run("INSERT INTO svc_codes SELECT mode, svc_code, seq, 9 FROM transactions WHERE seq = :seq", told)
+        tx.run(
+            "INSERT INTO svc_codes (mode, code, transaction_seq, free_at) SELECT mode, svc_code, seq, 9 FROM transactions WHERE seq = :seq",
+            told,
+        )
 
 
 @pytest.mark.parametrize(

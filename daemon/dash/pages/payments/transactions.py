@@ -100,7 +100,7 @@ async def show_list(visit: Visit) -> Shown | Download:
         "transactions",
         "payments/transactions.html",
         {**_COLUMNS, "state": lambda one: state_of(one[0], now)},
-        branch_of=lambda one: one[0].branch_id,
+        branch_of=lambda one: one[0].of_branch,
     )
 
     def left(transaction: Transaction) -> str:
