@@ -39,6 +39,7 @@ WINNING_MESSAGES: Final = 3
 WINNING_RECEIPTS: Final = 8
 """A row wins by silence with so many messages, in the time in which the line usually gets so many receipts."""
 FIRM_AFTER_US: Final = 20 * HOUR_US
+"""And after a usual day's receipts: with half a day a row would be firm by the evening of a closed day that nobody expected."""
 FIRM_MESSAGES: Final = 3
 LAPSED_AFTER_US: Final = 2 * HOUR_US
 """A row that the chain has passed, and that did not grow for this long, is no longer a rival."""

@@ -13,6 +13,7 @@ from daemon.core.messages.line_history import usual_receipts
 from daemon.core.messages.line_trust import (
     CANDIDATES_MAX,
     OPENING_MAX,
+    WINNING_RECEIPTS,
     Circumstances,
     Limits,
     LineState,
@@ -292,3 +293,19 @@ def test_on_the_first_day_half_the_pace_counts_until_the_evening() -> None:
     night = MONDAY + 18 * HOUR_US
     assert usual_receipts(times, night, night + 4 * HOUR_US) == 0
     assert usual_receipts(times, night, MONDAY + DAY_US + 8 * HOUR_US) == 0, "nor the next morning before it opens"
+
+
+def test_a_closed_day_that_nobody_expected_makes_no_row_firm_before_many_genuine_receipts_were_due() -> None:
+    # Once its balance is firm, a stranger's row has no bound. Each genuine receipt would be its rival.
+    times = traffic(14, range(8, 20))
+
+    def usual(since: int, until: int) -> float:
+        return usual_receipts(times, since, until)
+
+    began, hours = MONDAY - 2 * HOUR_US, [MONDAY + n * HOUR_US for n in range(72)]
+    won = next(at for at in hours if wins(row(began_at=began), began, 30, usual, at))
+    assert won < MONDAY + DAY_US, "on the closed day"
+    state = replace(taken_over(FIRM, won, proved=False), joined=30, usual_receipts=12)
+    firm = next(at for at in hours if is_firm_again(state, usual, 30, at))
+    opens = MONDAY + DAY_US + 8 * HOUR_US
+    assert usual(opens, firm) >= WINNING_RECEIPTS
