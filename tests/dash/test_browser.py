@@ -7,7 +7,6 @@ from typing import Any
 
 import pyotp
 import pytest
-from axe_playwright_python.async_playwright import Axe
 from playwright.async_api import Browser, Route
 
 from daemon.flows.access import users as user_flow
@@ -33,12 +32,6 @@ def clean(visit: Visit) -> bool:
     assert visit.faults == []
     assert visit.elsewhere == []
     return True
-
-
-async def violations(visit: Visit) -> list[str]:
-    """Return the violations that axe finds, by rule."""
-    results = (await Axe().run(visit.page)).response
-    return [f"{found['id']}: {[node['html'][:160] for node in found['nodes']]}" for found in results["violations"]]
 
 
 async def log_in_by_hand(visit: Visit, name: str) -> None:
@@ -267,11 +260,11 @@ async def test_every_page_is_usable_for_everybody(api: FakeApi, browser: Browser
         options: dict[str, Any] = {"color_scheme": scheme}
         async with visiting(browser, api.base_url, width=width, **options) as visit:
             await visit.page.goto(f"/dash/login?lang={language}")
-            assert await violations(visit) == [], (scheme, width, "login")
+            assert await visit.violations() == [], (scheme, width, "login")
             await as_user(visit, person)
             for page in SHOWN:
                 await visit.page.goto(places.filled(page.path, known))
-                assert await violations(visit) == [], (scheme, width, page.path)
+                assert await visit.violations() == [], (scheme, width, page.path)
                 assert await visit.width() == width, (scheme, width, page.path)
             assert clean(visit)
 

@@ -13,7 +13,7 @@ from daemon.store.engine import Tx
 from daemon.wire import Role
 from tests.dash import places
 from tests.dash.forms import form_of
-from tests.dash.test_browser import AT_LAST_MS, violations
+from tests.dash.test_browser import AT_LAST_MS
 from tests.dash.test_till import sell
 from tests.fakes.api import FakeApi, running
 from tests.fakes.browser import needs_browser, visiting
@@ -253,6 +253,6 @@ async def test_an_open_tab_follows_the_switch_and_hears_only_its_own_mode(api: F
         await page.get_by_role("cell", name="17.00").first.wait_for(timeout=AT_LAST_MS)
         assert await page.get_by_text("25.00").count() == 0
         assert "25.00" not in await page.locator("#say").inner_text()
-        assert await violations(visit) == []
+        assert await visit.violations() == []
         await page.get_by_role("button", name="End", exact=True).click()
         await page.get_by_text("25.00").first.wait_for(timeout=AT_LAST_MS)

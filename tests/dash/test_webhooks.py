@@ -20,7 +20,7 @@ from daemon.wire import Role
 from parsers.times import from_us
 from tests.dash import places
 from tests.dash.places import ENDPOINT, EVIL, RULE
-from tests.dash.test_browser import clean, violations
+from tests.dash.test_browser import clean
 from tests.fakes import outbox
 from tests.fakes.api import FakeApi, running
 from tests.fakes.browser import needs_browser, visiting
@@ -121,7 +121,7 @@ async def test_a_shown_secret_is_gone_after_thirty_seconds_and_not_in_the_histor
         await visit.page.locator("#f-confirm_password").fill(PASSWORD)
         await visit.page.get_by_role("button", name="Show the secret").click()
         await visit.page.get_by_text(outbox.SECRET).wait_for()
-        assert await violations(visit) == []
+        assert await visit.violations() == []
         assert outbox.SECRET not in visit.page.url
         await visit.page.clock.fast_forward(31_000)
         await visit.page.wait_for_url(f"**{HOOK}")

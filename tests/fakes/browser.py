@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
+from axe_playwright_python.async_playwright import Axe
 from playwright.async_api import Browser, BrowserContext, Page, Route, async_playwright
 
 CHROMIUM = shutil.which("chromium")
@@ -42,6 +43,11 @@ class Visit:
         """Return the width of the page in pixels; if it exceeds the window, the page scrolls sideways."""
         found: int = await self.page.evaluate("document.documentElement.scrollWidth")
         return found
+
+    async def violations(self) -> list[str]:
+        """Return the violations that axe finds, by rule."""
+        results = (await Axe().run(self.page)).response
+        return [f"{found['id']}: {[node['html'][:160] for node in found['nodes']]}" for found in results["violations"]]
 
 
 @asynccontextmanager

@@ -4,6 +4,7 @@ Opening them, reading the schema and preparing the statements takes longer than 
 file; the next shop that gets the file begins with the rows of a new database.
 """
 
+import atexit
 import os
 import sqlite3
 from collections.abc import Callable
@@ -32,14 +33,7 @@ class _Kept(sqlite3.Connection):
 
 
 class KeptFile(SqliteFile):
-    """A file with its connections.
-
-    Attributes:
-        path: Its own place.
-        writer: Its writing connection.
-        readers: Its reading connections.
-        checker: Another one, for what is done between two tests.
-    """
+    """A file with its connections; `checker` is another one, for what is done between two tests."""
 
     kind = _Kept
 
@@ -51,6 +45,7 @@ class KeptFile(SqliteFile):
         self.checker = sqlite3.connect(path, isolation_level=None, cached_statements=512)
         self.checker.execute("PRAGMA synchronous = OFF")
         self.checker.set_authorizer(_let_events_go)
+        atexit.register(self.end)
         self._schema = self._number("schema_version")
         names = self.checker.execute(
             "SELECT name FROM sqlite_schema WHERE type = 'table' AND (name NOT LIKE 'search%' OR name = 'search_cursor')"
@@ -133,12 +128,6 @@ def give_back() -> None:
     for kept in [kept for kept in _TAKEN if not kept.is_used]:
         _TAKEN.remove(kept)
         _FREE.append(kept)
-
-
-def end_all() -> None:
-    """Close all."""
-    for kept in (*_FREE, *_TAKEN):
-        kept.end()
 
 
 def _let_events_go(_action: int, _1: object, _2: object, _3: object, trigger: str | None) -> int:

@@ -184,8 +184,15 @@ def _planner() -> Connection:
 
 
 def reading(path: str) -> Connection:
-    """Return a reading connection to the newest database of the shop at `path`."""
-    return Connection(url_of(path), read_only=True)
+    """Return a reading connection to the newest database of the shop at `path`; it stays open for the next test."""
+    return _reading(url_of(path))
+
+
+@cache
+def _reading(url: str) -> Connection:
+    made = _Kept(url, read_only=True)
+    atexit.register(made._raw.close)
+    return made
 
 
 def url_of(path: str) -> str:

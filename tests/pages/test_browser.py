@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from axe_playwright_python.async_playwright import Axe
 from msgspec.structs import replace
 from playwright.async_api import Browser, Error, Route
 
@@ -47,12 +46,6 @@ def clean(visit: Visit) -> bool:
     assert visit.faults == []
     assert visit.elsewhere == []
     return True
-
-
-async def violations(visit: Visit) -> list[str]:
-    """Return the violations that axe finds, by rule."""
-    results = (await Axe().run(visit.page)).response
-    return [f"{found['id']}: {[node['html'][:120] for node in found['nodes']]}" for found in results["violations"]]
 
 
 async def seen(visit: Visit, text: str) -> None:
@@ -134,7 +127,7 @@ async def test_every_state_is_readable_for_everybody(tmp_path: Path, browser: Br
                         assert await visit.headline() == HEADLINES[state]
                     assert await visit.width() <= width, (path, width)
                     if script:
-                        assert await violations(visit) == []
+                        assert await visit.violations() == []
                 assert clean(visit)
 
 
@@ -168,7 +161,7 @@ async def test_amount_number_and_code_are_on_the_first_screen_of_a_phone(
                     assert box["y"] + box["height"] <= height, (text, box)
                     assert box["x"] + box["width"] <= width
                 assert await visit.width() <= width
-                assert await violations(visit) == []
+                assert await visit.violations() == []
                 assert clean(visit)
 
 
@@ -183,7 +176,7 @@ async def test_every_colour_of_a_shop_can_be_read(tmp_path: Path, browser: Brows
             for scheme in ("light", "dark"):
                 async with visiting(browser, api.base_url, color_scheme=scheme) as visit:
                     await visit.page.goto(f"/pay/{order.public_slug}")
-                    assert await violations(visit) == []
+                    assert await visit.violations() == []
                     drawn = "document.querySelector('.logo').naturalWidth"
                     assert await visit.page.evaluate(drawn) == 60
                     assert clean(visit)
