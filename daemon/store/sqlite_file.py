@@ -169,6 +169,7 @@ def _connect(path: str, now_us: int, kind: type[sqlite3.Connection]) -> sqlite3.
         connection.execute(f"PRAGMA journal_size_limit = {WAL_BYTES_KEPT}")
         # Savepoints of a group would spill into a file beyond 64 KB; in memory, 8 callers are 20 % faster.
         connection.execute("PRAGMA temp_store = MEMORY")
+        # Without PRAGMA optimize: the statistics of a new shop's one-row tables made SQLite read whole tables later.
         migrate.migrate(connection, now_us)
         connection.execute("PRAGMA foreign_keys = ON")
         create_feed_triggers_if_branch(connection)

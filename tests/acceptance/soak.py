@@ -3,12 +3,13 @@
     python -m tests.acceptance.soak --payments 100000        # make soak PAYMENTS=100000
     python -m tests.acceptance.soak --hours 6                # make soak HOURS=6
 
-A real daemon, an emulated phone, a receiver over TLS. Each round is a small shop's day: transactions are made and paid,
-some customers pay without one, lists, the status and the doctor are read, and some webhooks are refused. After each
-round the daemon is measured from outside, in /proc. The result is its growth from the middle of the run to the end.
+A real daemon, an emulated phone, a receiver over TLS, two browser tabs that show the dashboard. Each round is a small
+shop's day: transactions are made and paid, some customers pay without one, lists, the status and the doctor are read, and
+some webhooks are refused. After each round the daemon is measured from outside, in /proc. The result is its growth from
+the middle of the run to the end.
 
-With `--hours` a round begins every 20 seconds, two browser tabs show the dashboard, the wall clock steps an hour ahead
-and an hour back again and again, and in the first third of the time the daemon is killed and restarted.
+With `--hours` a round begins every 20 seconds, the wall clock steps an hour ahead and an hour back again and again, and in
+the first third of the time the daemon is killed and restarted.
 """
 
 import argparse
@@ -99,11 +100,12 @@ class Soak:
     _number: "count[int]" = field(default_factory=lambda: count(1))
 
     def run(self, payments: int) -> None:
-        """Let `count` payments arrive; every one must be booked."""
+        """Let so many payments arrive; every one must be booked."""
         self.scene.shop.begin_chain(50_000)
         self.scene.open_for_business()
-        for done in range(ROUND, payments + 1, ROUND):
-            self._round(done)
+        with tabs(self.scene.shop):
+            for done in range(ROUND, payments + 1, ROUND):
+                self._round(done)
         self._all_booked()
 
     def run_for(self, hours: float, clock: SystemClock, wall: WrongClock) -> None:
