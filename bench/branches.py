@@ -19,8 +19,9 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import psycopg
 import trustme
@@ -255,6 +256,10 @@ async def catch_up(folder: Path, hub: Hub, number: int, payments: int, ago_s: fl
     return payments / took_s
 
 
+def _caught_up(*given: Any) -> None:
+    asyncio.run(catch_up(*given))
+
+
 def octets_of_copies(hub: Hub, work: Callable[[], object]) -> float:
     """Return how many bytes the hub's database grows by for each payment that some work brings."""
 
@@ -330,12 +335,14 @@ def feed_rows(folder: Path, options: argparse.Namespace) -> list[Row]:
         hub.shop.add_endpoint("https://localhost:9/nobody")
         for turn in range(options.turns):
             rates.append(asyncio.run(catch_up(folder, hub, turn, options.payments)))
-            orders.append(asyncio.run(decided(folder, hub, 500 + turn, options.payments // 5)))
             progress(f"feeds, turn {turn + 1} of {options.turns}")
+        # Before any payment of now.
         octets = [
-            octets_of_copies(hub, lambda: asyncio.run(catch_up(folder, hub, number, 4 * options.payments, ago_s)))  # noqa: B023
+            octets_of_copies(hub, partial(_caught_up, folder, hub, number, 4 * options.payments, ago_s))
             for number, ago_s in ((400, 0), (401, 2 * DAY_S))
         ]
+        for turn in range(options.turns):
+            orders.append(asyncio.run(decided(folder, hub, 500 + turn, options.payments // 5)))
         progress(f"{options.branches} branches")
         day_s, delays = asyncio.run(all_at_once(folder, hub, options.branches, options.day))
     box_s = BOX / median(rates)
