@@ -248,6 +248,8 @@ class ManagerBus:
 
     async def close(self) -> None:
         """Close the connection."""
+        # Before the first wait: the socket is closed also if this call is cancelled.
+        self._connection.writer.close()
         if self._receiving is not None:
             self._receiving.cancel()
             await asyncio.gather(self._receiving, return_exceptions=True)

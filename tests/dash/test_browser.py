@@ -18,6 +18,7 @@ from tests.fakes.api import FakeApi
 from tests.fakes.browser import Visit, needs_browser, visiting
 from tests.fakes.dash import PASSWORD, add_user, as_user, log_in
 from tests.fakes.orders import Orders
+from tests.fakes.tiers import LONG
 
 pytestmark = needs_browser
 AT_LAST_MS = 30_000
@@ -256,7 +257,7 @@ async def test_every_page_is_usable_for_everybody(api: FakeApi, browser: Browser
         await orders.make(state)
     person = await log_in(api, Role.OWNER)
     await person.post("/dash/account/language", {"language": language})
-    for scheme, width in LOOKS:
+    for scheme, width in LOOKS if LONG else LOOKS[("en", "fr").index(language) :][:1]:
         options: dict[str, Any] = {"color_scheme": scheme}
         async with visiting(browser, api.base_url, width=width, **options) as visit:
             await visit.page.goto(f"/dash/login?lang={language}")

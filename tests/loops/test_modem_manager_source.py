@@ -16,6 +16,7 @@ from daemon.env import Env
 from daemon.flows.lines.modems import queue_test_sms, store_pin
 from daemon.loops.sources.all import Sources
 from daemon.loops.sources.modem_manager import ModemManagerSource
+from daemon.modem.modem_manager import ManagerBus
 from daemon.runtime.config import Config, Modems
 from daemon.runtime.config_file import parse_config
 from daemon.runtime.log import Log
@@ -432,3 +433,13 @@ async def test_a_ussd_menu_is_answered_through_the_modem(bus: PrivateBus, tmp_pa
                 assert await port.send("*170#", opens=True) == UssdMenu("", end)
             manager.cut()
             assert await port.send("*170#", opens=True) == UssdMenu("", UssdEnd.LOST)
+
+
+async def test_a_connection_is_closed_also_when_its_closing_is_cancelled(bus: PrivateBus) -> None:
+    with FakeManager(bus, Modem()):
+        opened = await ManagerBus.open(lambda: None, 10)
+        closing = asyncio.create_task(opened.close())
+        await asyncio.sleep(0)
+        closing.cancel()
+        await asyncio.gather(closing, return_exceptions=True)
+        assert opened._connection.writer.is_closing()

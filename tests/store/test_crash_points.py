@@ -14,6 +14,7 @@ from tests.fakes.receipts import mtn
 from tests.fakes.shop import FakeShop
 from tests.fakes.tiers import LONG, share
 
+pytestmark = pytest.mark.file
 HEADER_BYTES = 32
 FRAME_BYTES = 24 + 4096
 """sqlite.org/fileformat2.html, section 4."""

@@ -161,7 +161,10 @@ async def test_two_months_without_a_message_are_told_once_until_the_next(shop: F
     assert await look(shop, seen, seconds=59 * DAY_S) == []
     assert await look(shop, seen, seconds=DAY_S) == ["line.unused"]
     assert await look(shop, seen, seconds=30 * DAY_S) == []
-    sql = "INSERT INTO sim_rhythms VALUES (:key, 0, 0, '', 1, :now, 0, NULL)"
+    sql = (
+        "INSERT INTO sim_rhythms (sim_key, watched_since, week, counts, messages, last_at, longest_gap_us) "
+        "VALUES (:key, 0, 0, '', 1, :now, 0)"
+    )
     given = {"key": shop.source.sim_key, "now": shop.clock.now_us()}
     await shop.env.store.write(lambda tx: tx.run(sql, given))
     assert await look(shop, seen) == ["line.in_use"]
