@@ -18,7 +18,7 @@ from tests.fakes import no_network
 from tests.fakes.real_shop import ANSWER_S, ROOT, RealShop, wait_until
 from tests.fakes.receiver import Answer, Receiver
 from tests.fakes.seed import seed
-from tests.fakes.tiers import LONG
+from tests.fakes.tiers import share
 
 PASSWORD = "correct horse 42"
 SETTINGS: dict[str, dict[str, object]] = {
@@ -139,4 +139,4 @@ def test_every_operation_keeps_to_the_document(shop: Shop) -> None:
 def test_many_made_up_calls_keep_to_the_document(shop: Shop, caller: str) -> None:
     keys = shop.real.keys
     token = {"session": shop.token, "live key": keys.api, "test key": keys.test_api}[caller]
-    assert look(shop, token, "--max-examples", str(60 if LONG else 3)) >= (5_000 if LONG else 250)
+    assert look(shop, token, "--max-examples", str(share(60))) >= share(5_000)
