@@ -6,7 +6,7 @@ from typing import Annotated, Any, Final, Literal, NotRequired, TypedDict, TypeV
 import msgspec
 from msgspec import Meta, Struct
 
-from daemon.core.branches.facts import BYTES_MAX, EPOCH, EPOCHS, KEYS, LAST_DAY, Cell, fault_of
+from daemon.core.branches.facts import BYTES_MAX, EPOCH, EPOCHS, KEYS, Cell, DaySum, fault_of
 from daemon.core.errors import MomoError
 
 PAUSE_MAX_S: Final = 300.0
@@ -96,16 +96,6 @@ class FeedPage(Struct, frozen=True):
     rows: Sequence[dict[str, Cell]]
     next: Number | None
     epoch: Epoch
-
-
-class DaySum(TypedDict):
-    """Number and sum of the payments of a day in one mode and currency; `day` is counted from 1970-01-01."""
-
-    day: Annotated[int, Meta(ge=0, le=LAST_DAY)]
-    mode: str
-    currency: str
-    count: int
-    amount_minor: int
 
 
 class DaySums(Struct, frozen=True):

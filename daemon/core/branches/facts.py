@@ -9,8 +9,9 @@ import functools
 import gzip
 import re
 from collections.abc import Callable, Mapping, Sequence
+from datetime import date, timedelta
 from enum import Enum
-from typing import Annotated, Any, Final, Literal, get_type_hints
+from typing import Annotated, Any, Final, TypedDict, get_type_hints
 
 import msgspec
 from msgspec import Meta, Struct
@@ -18,8 +19,8 @@ from msgspec import Meta, Struct
 from daemon.core.errors import FieldError, Refusal, invalid
 from daemon.core.limits import DAY_US
 from daemon.core.model import Message, Payment, PaymentMethod, Reversal, Review, Transaction
-from daemon.wire import ErrorCode
-from parsers.money import EXPONENTS
+from daemon.wire import ErrorCode, Mode
+from parsers.money import EXPONENTS, render
 from parsers.providers import PROVIDERS
 
 SUMS: Final = "sums"
@@ -124,13 +125,25 @@ LAST_DAY: Final = 2_932_896
 """9999-12-31, the last day that a date can be, counted from 1970-01-01."""
 
 
-class Behind(Struct, frozen=True):
-    """Number and sum of the real payments of one day of the network, from 1970-01-01, that a branch is about to send."""
+class DaySum(TypedDict):
+    """Number and sum of the payments of a day in one mode and currency; `day` is counted from 1970-01-01."""
 
     day: Annotated[int, Meta(ge=0, le=LAST_DAY)]
-    currency: Literal[tuple(EXPONENTS)]  # type: ignore[valid-type]
-    count: Annotated[int, Meta(ge=0, lt=1 << 53)]
-    amount_minor: Annotated[int, Meta(ge=0, lt=1 << 53)]
+    mode: Mode
+    currency: Annotated[str, Meta(pattern=f"^({'|'.join(EXPONENTS)})$")]
+    count: Annotated[int, Meta(ge=0, lt=1 << 62)]
+    amount_minor: Annotated[int, Meta(ge=0, lt=1 << 62)]
+
+
+def date_of(day: int) -> str:
+    """Return the date of a day counted from 1970-01-01, such as `2026-11-20`."""
+    return str(date(1970, 1, 1) + timedelta(days=day))
+
+
+def day_json(one: DaySum) -> dict[str, Any]:
+    """Return the sums of a day as the API shows them."""
+    named = {"mode": one["mode"], "currency": one["currency"], "count": one["count"]}
+    return {**named, "day": date_of(one["day"]), "amount": render(one["amount_minor"], one["currency"])}
 
 
 class SyncRequest(Struct, frozen=True):
@@ -145,8 +158,8 @@ class SyncRequest(Struct, frozen=True):
         version: The branch's version of momo.
         now: Its clock.
         begin: The feed of this epoch begins behind it; None from an older branch.
-        brings: What this request and those behind it bring, the newest days first: in the first one after a join or a restore, or
-            after an hour without the hub.
+        brings: The real payments that this request and those behind it bring, by the network's day, the newest first: in the first
+            request after a join or a restore, or after an hour without the hub.
     """
 
     epoch: Annotated[int, Meta(ge=0, lt=EPOCHS)]
@@ -159,7 +172,7 @@ class SyncRequest(Struct, frozen=True):
     stale: bool = False
     version: Annotated[str, Meta(max_length=40)] = ""
     begin: Annotated[int, Meta(ge=0, lt=EPOCH)] | None = None
-    brings: Annotated[Sequence[Behind], Meta(max_length=DAYS_MAX)] = ()
+    brings: Annotated[Sequence[DaySum], Meta(max_length=DAYS_MAX)] = ()
 
 
 def packed(body: SyncRequest | Mapping[str, Any]) -> bytes:

@@ -2,7 +2,6 @@
 
 import hashlib
 from collections.abc import Collection, Mapping
-from datetime import date, timedelta
 from typing import Any, Final
 from zoneinfo import ZoneInfo
 
@@ -10,7 +9,7 @@ import msgspec
 
 from daemon.core.access.callers import Caller, KeyKind, Operation, make_key, require
 from daemon.core.books.day_sheet import midnight
-from daemon.core.branches.facts import DECISION, SUMS, TABLES, USES, Behind
+from daemon.core.branches.facts import DECISION, SUMS, TABLES, USES, DaySum, day_json
 from daemon.core.branches.identity import money
 from daemon.core.branches.place import ALONE, Place
 from daemon.core.errors import FieldError, Refusal, invalid, needed
@@ -37,7 +36,7 @@ _ID_LENGTH: Final = 7
 """Of a branch's id, which each copied payment has in three rows and four indexes; with a byte more it would take 50 there."""
 ROWS_MAX: Final = 500
 _SHOWN_US: Final = 7 * DAY_US
-"""How long the status of a branch has what it last brought at once."""
+"""How long the status of a branch names the days that it last sent together."""
 ASKED: Final = ("send_sms", "forget_payer", "settings")
 """Commands that are about a branch; those about its payments and reviews have their own calls."""
 
@@ -343,20 +342,11 @@ async def status(env: Env) -> dict[str, Any]:
 
 
 def _brings(one: Branch, now: int) -> dict[str, Any] | None:
-    """Return when a branch last began to send what had waited, and number and sum of that by day; None after a week."""
+    """Return when a branch last began to send payments that had waited, and their number and sum by day; None after a week."""
     if one.brings_at is None or now - one.brings_at > _SHOWN_US:
         return None
-    days = msgspec.json.decode(one.brings, type=list[Behind])
-    return {
-        "at": one.brings_at,
-        "days": [
-            {
-                "day": str(date(1970, 1, 1) + timedelta(days=each.day)), "mode": Mode.LIVE, "currency": each.currency,
-                "count": each.count, "amount": render(each.amount_minor, each.currency),
-            }
-            for each in days
-        ],
-    }  # fmt: skip
+    days = msgspec.json.decode(one.brings, type=list[DaySum])
+    return {"at": one.brings_at, "days": [day_json(each) for each in days]}
 
 
 def _status_of(reader: Reader, one: Branch, since: int, now: int) -> dict[str, Any]:

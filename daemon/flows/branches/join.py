@@ -2,7 +2,6 @@
 
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from datetime import date, timedelta
 from functools import partial
 from types import MappingProxyType
 from typing import Any, Final, Protocol
@@ -12,7 +11,7 @@ from msgspec import Struct
 from daemon.core.access.callers import Caller, Operation, require
 from daemon.core.branches import answer
 from daemon.core.branches.answer import AnswerError, DaySums, Joined, Uses
-from daemon.core.branches.facts import DECISION, EPOCH, METHODS_MAX, SUMS, USES
+from daemon.core.branches.facts import DECISION, EPOCH, METHODS_MAX, SUMS, USES, date_of, day_json
 from daemon.core.branches.place import ALONE, Place
 from daemon.core.errors import Refusal, needed
 from daemon.core.ids import reference_of
@@ -31,7 +30,6 @@ from daemon.store.engine import Reader, Tx
 from daemon.store.messages import messages
 from daemon.store.payments import payments
 from daemon.wire import VERSION, ErrorCode, Path, ShopRole
-from parsers.money import render
 
 Row = Mapping[str, Any]
 PAGE: Final = 500
@@ -76,11 +74,7 @@ async def preview(env: Env) -> dict[str, Any]:
                 "The data of this shop is on a PostgreSQL server; a branch keeps its data in a file.",
                 hint="Set up a shop of its own for the branch: `momo setup` on its machine.",
             )
-        days = [
-            {name: row[name] for name in ("mode", "currency", "count")}
-            | {"day": _day(row["day"]), "amount": render(row["amount_minor"], row["currency"])}
-            for row in restored.sums(reader)
-        ]
+        days = [day_json(row) for row in restored.sums(reader)]
         return {**feed.counts(reader), "days": days, "codes_like_a_hub": restored.codes_like_a_hub(reader, now)}
 
     return await env.store.read(look)
@@ -414,12 +408,8 @@ async def compare(env: Env, hub: HubCaller, *, recent: bool) -> dict[str, Any]:
         "payments": sum(row["count"] for row in here),
         "hub_payments": sum(row["count"] for row in there),
         "days": RECENT_DAYS if recent else None,
-        "different_days": [*map(_day, sorted(days, reverse=True)[:DIFFERENT_MAX])],
+        "different_days": [*map(date_of, sorted(days, reverse=True)[:DIFFERENT_MAX])],
     }
-
-
-def _day(day: int) -> str:
-    return str(date(1970, 1, 1) + timedelta(days=day))
 
 
 async def other_uses(env: Env, hub: HubCaller) -> list[str]:

@@ -165,7 +165,7 @@ def heard(tx: Tx, branch_id: str, *, turn: int, sha256: str, version: str, now: 
 
 
 def set_brings(tx: Tx, branch_id: str, brings: str, now: int) -> None:
-    """Record what a branch is about to send: JSON of `facts.Behind`."""
+    """Record what a branch is about to send: JSON of `facts.DaySum`."""
     tx.run(
         "UPDATE branches SET brings = :brings, brings_at = :now WHERE id = :id",
         {"id": branch_id, "brings": brings, "now": now},

@@ -11,14 +11,14 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import asdict, replace
 
-from daemon.core.branches.facts import BYTES_MAX, DAYS_MAX, FACTS_MAX, KEYS, MESSAGE, MODELS, TABLES, Behind, Fact
+from daemon.core.branches.facts import BYTES_MAX, DAYS_MAX, FACTS_MAX, KEYS, MESSAGE, MODELS, TABLES, DaySum, Fact
 from daemon.core.branches.place import Place
 from daemon.core.limits import DAY_US, HOUR_US
 from daemon.core.model import Message
 from daemon.store.engine import Reader, Tx
 from daemon.store.rows import column, insertion, json_ids
 from daemon.store.sqlite_file import WATCHED
-from daemon.wire import ShopRole
+from daemon.wire import Mode, ShopRole
 
 TOPIC = "hub_link"
 """Woken when this shop joins or leaves a hub, and when a payment is handed up: it is sent at once."""
@@ -74,8 +74,8 @@ def bounds(reader: Reader) -> tuple[int, int]:
     return row[0] or 0, row[1] or 0
 
 
-def brings(reader: Reader, now: int) -> list[Behind]:
-    """Return the days of the payments that are not sent yet, the newest first, if nothing was sent in this epoch or for an hour."""
+def brings(reader: Reader, now: int) -> list[DaySum]:
+    """Return the real payments that are not sent yet, by day, the newest first, if nothing was sent in this epoch or for an hour."""
     found = get_link(reader)
     if found is None or (found.acked_seq != found.begin_seq and now - (found.heard_at or 0) < HOUR_US):
         return []
@@ -85,7 +85,10 @@ def brings(reader: Reader, now: int) -> list[Behind]:
         "GROUP BY telco_at / :day, currency ORDER BY day DESC, currency",
         {"day": DAY_US, "after": found.acked_seq},
     )
-    return [Behind(*row) for row in rows[:DAYS_MAX]]
+    return [
+        DaySum(day=day, mode=Mode.LIVE, currency=currency, count=count, amount_minor=int(amount))
+        for day, currency, count, amount in rows[:DAYS_MAX]
+    ]
 
 
 def prune(tx: Tx, acked_seq: int) -> None:

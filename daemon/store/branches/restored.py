@@ -9,11 +9,12 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from daemon.core.branches.facts import EPOCH, KEYS, MESSAGE, MODELS, TABLES
+from daemon.core.branches.facts import EPOCH, KEYS, MESSAGE, MODELS, TABLES, DaySum
 from daemon.core.ids import reference_of
 from daemon.core.limits import DAY_US
 from daemon.store.branches.branches import Numbers, trusted
 from daemon.store.engine import Reader, Tx
+from daemon.wire import Mode
 from parsers.svc_code import HUB_FIRST
 
 _ROWS_AT_ONCE: Final = 250
@@ -194,7 +195,7 @@ def codes_like_a_hub(reader: Reader, now: int) -> int:
     )
 
 
-def sums(reader: Reader, branch_id: str | None = None, since_day: int = 0) -> list[dict[str, Any]]:
+def sums(reader: Reader, branch_id: str | None = None, since_day: int = 0) -> list[DaySum]:
     """Return the number and sum of payments by day (UTC, of the storage), mode and currency; at a hub of one branch.
 
     `since_day` is the first day, counted from 1970-01-01.
@@ -206,8 +207,10 @@ def sums(reader: Reader, branch_id: str | None = None, since_day: int = 0) -> li
         "ORDER BY day DESC, mode, currency",
         {"day": DAY_US, "since": since_day * DAY_US} | ({} if branch_id is None else {"branch": branch_id}),
     )
-    names = ("day", "mode", "currency", "count", "amount_minor")
-    return [dict(zip(names, (*row[:4], int(row[4])), strict=True)) for row in rows]
+    return [
+        DaySum(day=day, mode=Mode(mode), currency=currency, count=count, amount_minor=int(amount))
+        for day, mode, currency, count, amount in rows
+    ]
 
 
 def uses(reader: Reader, branch_id: str, since: int) -> list[tuple[str, str]]:
