@@ -30,8 +30,8 @@ from daemon.core.model import Message, Payment, Review
 from daemon.steps import confirmed_wordings, settle
 from daemon.steps.context import Context, StoredMessage, microseconds
 from daemon.steps.pay import (
-    is_imported,
     is_proved,
+    is_without_phone,
     open_message_review,
     pay,
     reverse,
@@ -824,7 +824,7 @@ def _is_known(
     if pays and known.has_payment:
         found = payments.with_telco_id(context.tx, context.mode, telco_id)
         payment = next((one for one in found if one.provider == arrived.provider), None)
-        if payment is not None and (is_imported(context.tx, payment) or not payments.has_sms(context.tx, payment.id)):
+        if payment is not None and is_without_phone(context.tx, payment):
             # Its message has no chain entry, so this one gets it. `pay` handles the known ID.
             return False
     after = None if reading.balance is None else reading.balance.minor

@@ -238,8 +238,10 @@ def is_unconfirmed_history(reader: Reader, payment: Payment) -> bool:
     return payment.historical and is_history(payment, messages.get(reader, payment.message_id))
 
 
-def is_imported(reader: Reader, payment: Payment) -> bool:
-    """Return whether a payment was made by an imported message."""
+def is_without_phone(reader: Reader, payment: Payment) -> bool:
+    """Return whether no phone here has read a payment: an imported message made it, or it came back from the hub alone."""
+    if not payments.has_sms(reader, payment.id):
+        return True
     if not payment.historical:
         return False
     row = messages.get(reader, payment.message_id)
@@ -248,13 +250,14 @@ def is_imported(reader: Reader, payment: Payment) -> bool:
 
 
 def make_live(tx: Tx, first: Payment, row: dict[str, Any]) -> Payment | None:
-    """Replace the values of a payment that was imported, or that only the hub had, by those that a phone read.
+    """Replace the values of a payment that no phone here had read by those that one has read now.
 
-    Return it, or None if that is no longer allowed. `first` is the payment with the message's transaction ID, `row` the one that the phone's message would make.
+    Return it, or None if that is no longer allowed. `first` is the payment with the message's transaction ID, `row` the one
+    that the phone's message would make.
     """
     same = all(getattr(first, name) == row[name] for name in ("amount_minor", "currency", "payment_method_id"))
     free = first.standing == "open" and first.reversed_at is None
-    if not (same and free and not row["historical"] and (is_imported(tx, first) or not payments.has_sms(tx, first.id))):
+    if not (same and free and not row["historical"] and is_without_phone(tx, first)):
         return None
     messages.record_release(tx, first.message_id, MessageState.DUPLICATE, [f"duplicate_of:{first.id}"], first.id)
     return payments.overwrite_imported(tx, first.id, row)
