@@ -291,7 +291,7 @@ class Transaction(Struct, frozen=True):
 
     @property
     def of_branch(self) -> str | None:
-        """The branch in whose lists it is, at a hub: that it is a copy of, or whose user or API key made it; None: head office's own."""
+        """At a hub, the branch with this transaction in its lists: as a copy, or made by a user or API key of the branch; else None."""
         return self.branch_id or self.made_for
 
     @property

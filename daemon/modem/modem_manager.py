@@ -254,7 +254,7 @@ class ManagerBus:
             self._receiving.cancel()
             await asyncio.gather(self._receiving, return_exceptions=True)
         with contextlib.suppress(OSError):
-            await self._connection.close()
+            await self._connection.writer.wait_closed()
 
     async def modems(self) -> list[ModemSeen]:
         """Return the modems of ModemManager."""

@@ -16,9 +16,9 @@ from daemon.store import migrate
 from daemon.wire import FaultCause
 
 BUSY_MS: Final = 5_000
+"""How long to wait for a foreign lock (for example of a sqlite3 shell) before reporting that the database is busy."""
 WAL_BYTES_KEPT: Final = 16 * 1024 * 1024
 """Size to which the write-ahead log is cut after it grew."""
-"""How long to wait for a foreign lock (for example of a sqlite3 shell) before reporting that the database is busy."""
 
 LOST_RETRY_S: Final = 60
 RESTORE: Final = "momo restore --stop"

@@ -39,7 +39,7 @@ _FOREVER: Final[tuple[Header, ...]] = (
 )
 _MANIFEST: Final = b"application/manifest+json"
 _IN_ADDRESS: Final = "%/:?#[]@!$&'()*+,;=~"
-"""Characters that stand as they are in an address (RFC 3986, section 2.2), and the `%` of what is quoted already."""
+"""Characters that stand as they are in an address (RFC 3986, section 2.2), and the `%` of a quoted character."""
 
 
 def is_secure(scope: Scope, env: Env) -> bool:
@@ -119,7 +119,7 @@ def response(
     by_script = header(scope, b"x-form") == "1"
     status = HTTPStatus.OK if by_script else HTTPStatus.SEE_OTHER
     to = b"x-goto" if by_script else b"location"
-    # A place of the address may hold any character; what is quoted already stays.
+    # A place of the address may hold any character; a quoted one stays quoted.
     return PageResponse(status, b"", (*own, (to, quote(path, safe=_IN_ADDRESS).encode())), base=HEADERS)
 
 

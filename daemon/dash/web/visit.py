@@ -201,7 +201,7 @@ class Visit(Struct):
 
     @property
     def only_looks(self) -> bool:
-        """Whether the page shows real money to a user in test mode, who changes nothing of it."""
+        """Whether the page shows real money to a user in test mode. Such a page changes nothing."""
         return self.practises and self.mode is Mode.LIVE
 
     def token(self, path: str) -> str:

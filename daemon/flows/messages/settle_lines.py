@@ -92,8 +92,10 @@ def _assemble(
 def _process(context: Context, whole: JoinedMessage) -> MessageState:
     """Process a message; if it is no text that momo knows, a part is a stranger's: process the other pairings of its parts."""
     state = process_message(context, whole)
-    row = messages.get(context.tx, whole.message_id)
-    for other in pair_again(context, row) if row is not None and state is MessageState.UNPARSED else ():
+    row = messages.get(context.tx, whole.message_id) if state is MessageState.UNPARSED else None
+    if row is None:
+        return state
+    for other in pair_again(context, row):
         beside = messages.get(context.tx, other.message_id)
         if beside is not None and beside.state is MessageState.INCOMPLETE:
             process_message(context, other)

@@ -117,7 +117,8 @@ def _lean(fact: Fact, message: Mapping[str, Any]) -> Mapping[str, Any]:
     row = fact.row or {}
     if fact.kind != "payment" or message.get("payment_id") != fact.id:
         return message
-    return {**message, **{name: none for name, none in _IN_PAYMENT.items() if message.get(name, row) == row.get(name)}}
+    same = {name: none for name, none in _IN_PAYMENT.items() if name in message and message[name] == row.get(name)}
+    return {**message, **same}
 
 
 def _check(reader: Reader, branch_id: str, facts: Sequence[Fact], numbers: Numbers) -> None:

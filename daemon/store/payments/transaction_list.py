@@ -434,8 +434,8 @@ def _parts(asked: _Asked) -> Iterator[str]:
             for status in _statuses(wanted) if origin == "request" else _of_holders(wanted):
                 # Constants, not the caller's text: they select the index range.
                 run = (f"t.mode = '{mode}'", f"t.origin = '{origin}'", *status)
-                for whose in ("TRUE",) if wanted.branch is None else (_COPIES, _MADE_FOR):
-                    where = " AND ".join((*run, *rest, whose))
+                for of_branch in ("TRUE",) if wanted.branch is None else (_COPIES, _MADE_FOR):
+                    where = " AND ".join((*run, *rest, of_branch))
                     yield f"SELECT t.seq AS seq, {_key(wanted)} AS key FROM {source} WHERE {where}"
 
 
