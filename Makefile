@@ -103,7 +103,7 @@ docs: $(DEV) ## Write the tables of the documents from the code
 	$(BIN)/python -m tests.house.doc_tables
 
 checksums: $(DEV) ## Accept the schema steps as they are; only for steps that no release has
-	$(BIN)/python -m tests.house.schema_checksums
+	$(BIN)/python -m tests.house.schema_checksums $(if $(RELEASE),--release $(RELEASE))
 
 # One package for each release and architecture; make deb RELEASE=12 ARCH=amd64 builds one of them.
 deb: $(EXTRAS) ## Build the Debian packages in dist/ (make deb RELEASE=12 ARCH=amd64)

@@ -199,13 +199,28 @@ def test_a_database_whose_number_is_not_that_of_its_last_step_is_refused(number:
 
 def test_the_text_of_a_step_never_changes() -> None:
     """After `make checksums`: only steps that no release has may be written anew."""
-    written = schema_checksums.FILE.read_text().splitlines()
+    written = schema_checksums.read()
     for step in migrations():
         assert schema_checksums.line(step) in written, (
             f"{step.name} was changed: a shop has its earlier text. Add a new step (CONTRIBUTING.md); "
             "if no release has it, run make checksums"
         )
     assert len(written) == len(migrations())
+
+
+def test_the_checksum_of_a_released_step_is_not_written_anew(tmp_path: Path) -> None:
+    file = tmp_path / "checksums.txt"
+    file.write_text("")
+    schema_checksums.write([BASE], "0.1.0", file)
+    next_step = Migration(2, "labels", "CREATE TABLE labels (seq INTEGER);")
+    schema_checksums.write([BASE, next_step], "", file)
+    changed = Migration(2, "labels", "CREATE TABLE labels (id INTEGER);")
+    schema_checksums.write([BASE, changed], "", file)
+    assert schema_checksums.read(file) == {schema_checksums.line(BASE): "0.1.0", schema_checksums.line(changed): ""}
+
+    with pytest.raises(SystemExit, match=r"0001_\w+.sql is part of 0.1.0 and must keep its text(?s:.*)step 0003"):
+        schema_checksums.write([Migration(1, BASE.name, BASE.sql + "\n"), changed], "", file)
+    assert schema_checksums.line(changed) in file.read_text(), "it is left as it is"
 
 
 def test_a_database_of_another_program_is_refused_and_left_as_it_is(tmp_path: Path) -> None:
