@@ -48,14 +48,14 @@ class Context(Struct, frozen=True):
     recovered: bool = False
 
     @classmethod
-    def open(cls, env: Env, tx: Tx, source: Source, times: Times) -> Self:
-        """Look up the SIM and its number.
+    def open(cls, env: Env, tx: Tx, source: Source, times: Times, *, stored: bool = False) -> Self:
+        """Look up the SIM and its number. That of a `stored` message may be unknown here: the message came back from a hub.
 
         Raises:
             Unavailable: The database is damaged. Nothing is stored, and the message stays where it is.
         """
         env.refuse_if_damaged()
-        found = devices.receiver(tx, source.sim_key)
+        found = devices.receiver(tx, source.sim_key) or (devices.unknown(source, times.wall_us) if stored else None)
         assert found is not None, (
             "the loop stores a SIM before it hands over its messages; the schema has those of the sandbox"
         )
@@ -72,7 +72,7 @@ class Context(Struct, frozen=True):
         source = Source(
             row.sim_key, row.device_id, row.slot_index, test=test, name=row.source, level=row.level, history=history
         )
-        context = cls.open(env, tx, source, times)
+        context = cls.open(env, tx, source, times, stored=True)
         line = row.payment_method_id and payment_methods.get(tx, row.payment_method_id, row.mode)
         return replace(context, line=line or None, imported=row.imported)
 

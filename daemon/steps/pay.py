@@ -160,8 +160,11 @@ def _carry_out(
 def settle_released(context: Context, payment: Payment) -> None:
     """Match a payment that the hub gave back, as if it had come now; it is not handed up again.
 
-    History, and one that the network has taken back meanwhile, pays no transaction and is not forwarded.
+    History, and one that the network has taken back meanwhile, pays no transaction and is not forwarded. One whose SMS is not
+    here, because it came back from the hub alone, is history: a stolen key could have made it up.
     """
+    if not payments.has_sms(context.tx, payment.id):
+        payment = payments.set_historical(context.tx, payment, historical=True)
     if payment.reversed_at is not None or payment.historical:
         how = settle.Holding(rejected=payment.reversed_at is not None)
         settle.add_holder(context.tx, context.env.outbox, payment, how, context.now)

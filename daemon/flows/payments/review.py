@@ -384,7 +384,7 @@ def _held(tx: Tx, env: Env, review: Review, times: Times) -> _Held | None:
     assert message is not None, "a review belongs to a message"
     test = message.mode is Mode.TEST
     source = Source(message.sim_key, message.device_id, message.slot_index, test=test)
-    return _Held(message, Context.open(env, tx, source, times))
+    return _Held(message, Context.open(env, tx, source, times, stored=True))
 
 
 def _settle_others(held: _Held, review: Review, caller: Caller, *, genuine: bool) -> int:

@@ -178,7 +178,8 @@ def not_here(reader: Reader, rows: Sequence[Mapping[str, Any]]) -> dict[str, Map
 
 def settle_standings(tx: Tx) -> list[str]:
     """Let each payment stand as the orders and reviews say; return those that have neither: their order has another one now."""
-    tx.run(f"UPDATE payments SET standing = {_STANDING} WHERE standing <> {_STANDING} AND branch_id IS NULL")
+    standing = f"COALESCE({_STANDING}, 'open')"
+    tx.run(f"UPDATE payments SET standing = {standing} WHERE standing <> {standing} AND branch_id IS NULL")
     return tx.column(f"SELECT id FROM payments WHERE {_STANDING} IS NULL AND branch_id IS NULL ORDER BY seq")
 
 

@@ -137,9 +137,14 @@ def _without_sim(reader: Reader, key: str) -> ReceivingSlot | None:
     )
     if found is None:
         return None
-    at = found.created_at
-    sim = Sim(0, key, None, None, network_of(found.provider), NO_DEVICE, 0, False, at, at, None, None)
-    return ReceivingSlot(sim, found, [], False, None)
+    sim = unknown(Source(key, NO_DEVICE, 0), found.created_at).sim
+    return ReceivingSlot(replace(sim, network=network_of(found.provider)), found, [], False, None)
+
+
+def unknown(source: Source, at: int) -> ReceivingSlot:
+    """Return the receiver of a message whose SIM is not here, as seen first at this time."""
+    sim = Sim(0, source.sim_key, None, None, None, source.device_id, source.slot_index, False, at, at, None, None)
+    return ReceivingSlot(sim, None, [], False, None)
 
 
 def known_sim_key(reader: Reader, iccid: str | None, imsi: str | None) -> str | None:
