@@ -27,6 +27,7 @@ from daemon.core.messages.line_history import USUAL_DAYS, away_for, usual_receip
 from daemon.core.messages.line_trust import BalanceCheck, Circumstances, Limits, LineState, Row
 from daemon.core.messages.trust import Doubt, SmscSource, doubts_about, fee_doubt, is_home
 from daemon.core.model import Message, Payment, Review
+from daemon.core.payments.reviews import without_text
 from daemon.steps import confirmed_wordings, settle
 from daemon.steps.context import Context, StoredMessage, microseconds
 from daemon.steps.pay import (
@@ -985,9 +986,14 @@ def _reject(line: Line, entry: ChainEntry) -> None:
 
 
 def accept_reversal(context: Context, row: Message) -> Payment | None:
-    """Accept a held reversal on an operator's decision; return the payment that it takes back."""
+    """Accept a held reversal on an operator's decision; return the payment that it takes back.
+
+    Raises:
+        Refusal: NO_MATCHING_TRANSACTION: it came back from a hub without its text.
+    """
     reading = read_again(context, row)
-    assert isinstance(reading, readings.Reversal), "it was read as one when it came in"
+    if not isinstance(reading, readings.Reversal):
+        raise without_text()
     payment = reverse(context, StoredMessage.before(row), reading)
     messages.record_release(context.tx, row.id, MessageState.NOT_PAYMENT, [], None)
     return payment

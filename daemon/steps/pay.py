@@ -14,6 +14,8 @@ from daemon.core.messages.balance_chain import Standing
 from daemon.core.model import Payment, Reversal, Transaction
 from daemon.core.payments import matching
 from daemon.core.payments.reviews import is_history
+from daemon.core.upkeep.clock_check import Times
+from daemon.env import Env
 from daemon.steps import hand_up, settle
 from daemon.steps.context import Context, StoredMessage, microseconds
 from daemon.steps.suggest import suggest
@@ -157,19 +159,21 @@ def _carry_out(
             suggest(context, payment, holder)
 
 
-def settle_released(context: Context, payment: Payment) -> None:
-    """Match a payment that the hub gave back, as if it had come now; it is not handed up again.
+def settle_released(env: Env, tx: Tx, payment: Payment, times: Times) -> None:
+    """Match a payment that is free again, as if it had come now; it is not handed up again.
 
     History, and one that the network has taken back meanwhile, pays no transaction and is not forwarded. One whose SMS is not
     here, because it came back from the hub alone, is history: a stolen key could have made it up.
     """
-    if not payments.has_sms(context.tx, payment.id):
-        payment = payments.set_historical(context.tx, payment, historical=True)
+    if not payments.has_sms(tx, payment.id):
+        payment = payments.set_historical(tx, payment, historical=True)
     if payment.reversed_at is not None or payment.historical:
         how = settle.Holding(rejected=payment.reversed_at is not None)
-        settle.add_holder(context.tx, context.env.outbox, payment, how, context.now)
+        settle.add_holder(tx, env.outbox, payment, how, times.wall_us)
         return
-    outcome = MessageOutcome(MessageState.PAYMENT)
+    message = messages.get(tx, payment.message_id)
+    assert message is not None, "a payment belongs to a message"
+    context, outcome = Context.for_message(env, tx, message, times), MessageOutcome(MessageState.PAYMENT)
     _carry_out(context, outcome, payment, _decide(context, payment))
 
 

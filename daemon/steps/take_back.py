@@ -134,10 +134,8 @@ def _restore_displaced(tx: Tx, env: Env, review: Review, times: Times) -> None:
     if first is None or first.standing != "withdrawn":
         return
     again = payments.add(tx, {**asdict(first), "standing": "open"}, again=True)
-    message = messages.get(tx, first.message_id)
-    assert message is not None, "a payment belongs to a message"
     if again is not None:
-        settle_released(Context.for_message(env, tx, message, times), again)
+        settle_released(env, tx, again, times)
 
 
 def _free_request(tx: Tx, before: Transaction, payment: Payment, now: int) -> Transaction:
@@ -236,11 +234,9 @@ def _match_again(tx: Tx, env: Env, review: Review, payment: Payment, times: Time
     if holder is None or holder.origin != "open" or not holder.rejected:
         raise refuse("used_elsewhere" if holder is None else "reconciled", holder)
     transactions.retire_holder(tx, holder.id)
-    message = messages.get(tx, review.message_id)
-    assert message is not None, "a review belongs to a message"
-    settle_released(Context.for_message(env, tx, message, times), payment)
+    settle_released(env, tx, payment, times)
     if reviews.open_for_payment(tx, payment.id) and review.reason != ReviewReason.NEAR_MISS:
-        messages.mark_held(tx, message.id, payment.id)
+        messages.mark_held(tx, review.message_id, payment.id)
 
 
 def _judge_again(tx: Tx, env: Env, review: Review, message: Message, times: Times, actor: str) -> None:

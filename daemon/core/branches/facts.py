@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from datetime import date, timedelta
 from enum import Enum
-from typing import Annotated, Any, Final, TypedDict, get_type_hints
+from typing import Annotated, Any, Final, NotRequired, TypedDict, get_type_hints
 
 import msgspec
 from msgspec import Meta, Struct
@@ -19,7 +19,8 @@ from msgspec import Meta, Struct
 from daemon.core.errors import FieldError, Refusal, invalid
 from daemon.core.limits import DAY_US
 from daemon.core.model import Message, Payment, PaymentMethod, Reversal, Review, Transaction
-from daemon.wire import ErrorCode, Mode
+from daemon.core.webhooks.signing import normalise_url
+from daemon.wire import ErrorCode, Mode, ReviewReason, SettlementKind
 from parsers.money import EXPONENTS, render
 from parsers.providers import PROVIDERS
 
@@ -218,10 +219,33 @@ _MONEY_MAX: Final = 10**13
 """Minor units; 900,000 rows of it add up to less than 64 bits hold."""
 _LATEST_US: Final = LAST_DAY * DAY_US
 _WHOLE_MAX: Final = 1 << 53
-_OBJECT: Final = msgspec.json.Decoder(dict).decode
-_LIST: Final = msgspec.json.Decoder(list).decode
-_JSON: Final = {"meta": _OBJECT, "fields": _OBJECT, "details": _OBJECT, "reasons": _LIST}
-_KNOWN: Final = {"currency": frozenset(EXPONENTS), "provider": frozenset(PROVIDERS)}
+
+
+class _Details(TypedDict, total=False):
+    payment_id: str | None
+    message_id: str | None
+    doubts: list[str] | None
+
+
+class _Settlement(TypedDict):
+    kind: SettlementKind
+    amount_minor: int
+    notes: str | None
+    holder: NotRequired[str | None]
+
+
+_FORMS: Final[Mapping[str, Callable[[str], object]]] = {
+    "meta": msgspec.json.Decoder(dict).decode,
+    "fields": msgspec.json.Decoder(dict[str, str | None]).decode,
+    "details": msgspec.json.Decoder(_Details).decode,
+    "reasons": msgspec.json.Decoder(list).decode,
+    "settlement": msgspec.json.Decoder(_Settlement).decode,
+    "webhook_url": normalise_url,
+}
+"""What reads the values of a column, as far as the program does."""
+_KNOWN: Final = {
+    "currency": frozenset(EXPONENTS), "provider": frozenset(PROVIDERS), "reason": frozenset(one.value for one in ReviewReason),
+}  # fmt: skip
 _Rule = tuple[str, bool, type, Callable[[Any], bool], str]
 """A column, whether it may be NULL, the type of its values in JSON, what else must hold of one, and the fault if it does not."""
 
@@ -235,6 +259,10 @@ def fault_of(kind: str, row: Mapping[str, Any]) -> str:
                 return f"{name} is missing"
         elif type(value) is not of or not holds(value):
             return f"{name} {why}"
+    if kind == "transaction" and row.get("svc_code" if row.get("origin") == "open" else "merged_into") is not None:
+        return "origin does not fit the rest"
+    if kind == "review" and row.get("state") in ("approved", "rejected") and row.get("decided_at") is None:
+        return "decided_at is missing"
     return ""
 
 
@@ -253,8 +281,8 @@ def _rule(name: str, hint: Any) -> _Rule:
     if of is int:
         low, high = _range(name)
         return (name, optional, int, lambda value: low <= value <= high, "is no number that it can be")
-    if name in _JSON:
-        return name, optional, str, functools.partial(_is_json, _JSON[name]), "is not its JSON"
+    if name in _FORMS:
+        return name, optional, str, functools.partial(_has_form, _FORMS[name]), "does not have its form"
     known = frozenset(one.value for one in of) if issubclass(of, Enum) else _KNOWN.get(name)
     if known is not None:
         return (name, optional, str, known.__contains__, "has a value that this version does not know")
@@ -271,9 +299,9 @@ def _is_text(value: str) -> bool:
     return "\0" not in value
 
 
-def _is_json(decode: Callable[[str], object], text: str) -> bool:
+def _has_form(read: Callable[[str], object], text: str) -> bool:
     try:
-        decode(text)
-    except (msgspec.DecodeError, RecursionError, UnicodeEncodeError):
+        read(text)
+    except (ValueError, RecursionError):
         return False
     return "\0" not in text

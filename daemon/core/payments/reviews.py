@@ -11,13 +11,14 @@ import msgspec
 from msgspec import Struct
 
 from daemon.core.access.callers import Operation
+from daemon.core.errors import Refusal
 from daemon.core.messages.balance_chain import ChainEntry, Standing
 from daemon.core.model import Message, Payment
-from daemon.core.text import Text
-from daemon.wire import MessageState, ReviewReason
+from daemon.core.text import ENGLISH, Text
+from daemon.wire import ErrorCode, MessageState, ReviewReason
 from parsers.money import Money, read_money
 from parsers.phone import read_phone
-from parsers.reading import normalize_telco_id
+from parsers.reading import FIELD_WORDS, normalize_telco_id
 
 MESSAGE_ID_PREFIX: Final = "sms:"
 """Prefix of a stand-in ID: a receipt without a transaction ID is identified by its message."""
@@ -114,12 +115,19 @@ def explain(case: str, doubts: Iterable[str] = (), amount: str = "") -> Explanat
 
     `amount` is the balance that the wallet must hold, with its currency.
     """
-    named = doubts if case == ReviewReason.DOUBTFUL_MESSAGE else ()
+    named = (f"review.doubt.{one}" for one in doubts if case == ReviewReason.DOUBTFUL_MESSAGE)
     return Explanation(
         case,
-        Text(f"review.{case}.why", doubts=tuple(Text(f"review.doubt.{one}") for one in named)),
+        Text(f"review.{case}.why", doubts=tuple(Text(key) for key in named if key in ENGLISH)),
         Text(f"review.{case}.todo", amount=amount),
         Text(f"review.{case}.short"),
+    )
+
+
+def without_text() -> Refusal:
+    """Return the refusal to accept a message that came back from a hub alone."""
+    return Refusal(
+        ErrorCode.NO_MATCHING_TRANSACTION, "This message came back from the hub without its text. Reject it."
     )
 
 
@@ -127,11 +135,15 @@ def payment_row(message: Message, *, payment_id: str, provider: str) -> dict[str
     """Return the row of the payment that a message claims, with every column but `seq`.
 
     The message was read as money received in the wallet of `provider`, and made no payment.
+
+    Raises:
+        Refusal: NO_MATCHING_TRANSACTION: it came back from a hub without the values that were read in it.
     """
-    fields = _decode(message.fields)
+    fields = dict.fromkeys(FIELD_WORDS) | _decode(message.fields)
     currency = fields["currency"]
     amount = _money(fields["amount"], currency)
-    assert amount is not None, "only a message that was read as money gets a review"
+    if amount is None or message.kind is None:
+        raise without_text()
     balance, fee = _money(fields["balance"], currency), _money(fields["fee"], currency)
     telco_id = fields["transaction_id"] or MESSAGE_ID_PREFIX + message.id
     return {

@@ -11,23 +11,21 @@ from msgspec import Struct
 from daemon.core.access.callers import Caller, Operation, require
 from daemon.core.branches import answer
 from daemon.core.branches.answer import AnswerError, DaySums, Joined, Uses
-from daemon.core.branches.facts import DECISION, EPOCH, METHODS_MAX, SUMS, USES, date_of, day_json
+from daemon.core.branches.facts import DECISION, EPOCH, KEYS, METHODS_MAX, SUMS, USES, date_of, day_json
 from daemon.core.branches.place import ALONE, Place
 from daemon.core.errors import Refusal, needed
 from daemon.core.ids import reference_of
 from daemon.core.limits import CODE_REST_US, DAY_US, LATE_WINDOW_US
-from daemon.core.model import Payment
 from daemon.core.upkeep.clock_check import Times
 from daemon.env import Env
 from daemon.steps import hand_up
-from daemon.steps.context import Context
+from daemon.steps.context import internal_errors
 from daemon.steps.pay import settle_released
 from daemon.store import journal
 from daemon.store.branches import feed, restored
 from daemon.store.branches.feed import KEY_PURPOSE, HubLink
 from daemon.store.branches.restored import Taking
 from daemon.store.engine import Reader, Tx
-from daemon.store.messages import messages
 from daemon.store.payments import payments
 from daemon.wire import VERSION, ErrorCode, Path, ShopRole
 
@@ -187,7 +185,7 @@ async def leave(env: Env, caller: Caller, *, force: bool) -> dict[str, Any]:
     require(caller, Operation.CHANGE_SETTINGS)
     if force:
         _ended, unanswered = await _end(env, caller.name, None)
-        return {"left": True, "unanswered": hand_up.sums_of((one.currency, one.amount_minor) for one in unanswered)}
+        return {"left": True, "unanswered": unanswered}
     needed(await env.store.read(feed.get_link), ErrorCode.NOT_A_BRANCH)
     return {"left": False}
 
@@ -203,12 +201,12 @@ async def end(env: Env, actor: str = "hub", of: HubLink | None = None) -> bool:
     return (await _end(env, actor, of))[0]
 
 
-async def _end(env: Env, actor: str, of: HubLink | None) -> tuple[bool, list[Payment]]:
-    """Do as `end`, and return the payments that were sent and not answered too."""
+async def _end(env: Env, actor: str, of: HubLink | None) -> tuple[bool, list[dict[str, Any]]]:
+    """Do as `end`, and return the sums of the payments that were sent and not answered too."""
     times = env.times()
     now = times.wall_us
 
-    def job(tx: Tx) -> tuple[bool, list[Payment]]:
+    def job(tx: Tx) -> tuple[bool, list[dict[str, Any]]]:
         found = feed.get_link(tx)
         if found is None or (of is not None and found.key_sealed != of.key_sealed):
             raise Refusal(ErrorCode.NOT_A_BRANCH)
@@ -219,14 +217,10 @@ async def _end(env: Env, actor: str, of: HubLink | None) -> tuple[bool, list[Pay
         feed.set_role(tx, ShopRole.ALONE)
         feed.stop(tx)
         for payment in back:
-            _match_here(tx, env, times, payment)
-        data = (
-            {"unanswered": hand_up.sums_of((one.currency, one.amount_minor) for one in unanswered)}
-            if unanswered
-            else {}
-        )
-        journal.add(tx, "hub.left", now, actor=actor, data=data)
-        return True, unanswered
+            settle_released(env, tx, payment, times)
+        sums = hand_up.sums_of((one.currency, one.amount_minor) for one in unanswered)
+        journal.add(tx, "hub.left", now, actor=actor, data={"unanswered": sums} if sums else {})
+        return True, sums
 
     ended, unanswered = await env.store.write(job)
     if ended:
@@ -317,7 +311,6 @@ async def _take_rows(
     left = set[Any]()
     if not take_unknown:
         left = {*only_there, *(row["message_id"] for row in only_there.values())}
-    rest_us = LATE_WINDOW_US + CODE_REST_US
     for kind in KINDS:
         async for page in _pages(hub, kind):
             epoch = page.epoch
@@ -333,9 +326,22 @@ async def _take_rows(
                     for row in page.rows
                     if left.isdisjoint(row.get(name) for name in _NAMES)
                 ]
-                await env.store.write(partial(restored.store, kind=kind, rows=rows, taking=taking, rest_us=rest_us))
+                await _store(env, kind, rows, taking)
             counts[kind] += len(rows)
     return counts, epoch
+
+
+async def _store(env: Env, kind: str, rows: Sequence[Row], taking: Taking) -> None:
+    """Store rows; one that trips a fault of ours, or that the database refuses, is kept aside."""
+    rest_us = LATE_WINDOW_US + CODE_REST_US
+    try:
+        await env.store.write(partial(restored.store, kind=kind, rows=rows, taking=taking, rest_us=rest_us))
+    except internal_errors(env):
+        if len(rows) == 1:
+            taking.aside.add((kind, rows[0][KEYS.get(kind, "id")]))
+            return
+        for row in rows:
+            await _store(env, kind, [row], taking)
 
 
 _NAMES: Final = ("id", "message_id", "payment_id", "held_payment_id")
@@ -347,13 +353,7 @@ def _settle(tx: Tx, env: Env, times: Times) -> None:
     for payment_id in restored.settle_standings(tx):
         payment = payments.get(tx, payment_id)
         assert payment is not None, "it was just read"
-        _match_here(tx, env, times, payment)
-
-
-def _match_here(tx: Tx, env: Env, times: Times, payment: Payment) -> None:
-    message = messages.get(tx, payment.message_id)
-    assert message is not None, "a payment belongs to a message"
-    settle_released(Context.for_message(env, tx, message, times), payment)
+        settle_released(env, tx, payment, times)
 
 
 async def status(env: Env) -> dict[str, Any]:

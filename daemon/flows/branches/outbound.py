@@ -16,13 +16,11 @@ from daemon.core.branches.facts import BYTES_MAX, SyncRequest, packed
 from daemon.core.model import Payment
 from daemon.env import Env
 from daemon.steps import hand_up, settle
-from daemon.steps.context import Context
 from daemon.steps.pay import is_unconfirmed_history, settle_released
 from daemon.store import journal
 from daemon.store.branches import feed
 from daemon.store.branches.feed import KEY_PURPOSE, HubLink
 from daemon.store.engine import Tx
-from daemon.store.messages import messages
 from daemon.store.payments import payments, texts
 from daemon.wire import VERSION, Mode
 from parsers.phone import read_phone
@@ -257,10 +255,7 @@ async def release(env: Env, command: Command) -> Outcome:
         if payment.decider == "hub":
             payments.set_decider(tx, payment.id, "branch", "open")
             journal.add(tx, "payment.given_back", times.wall_us, payment, actor="hub")
-            message = messages.get(tx, payment.message_id)
-            assert message is not None, "a payment belongs to a message"
-            back = replace(payment, decider="branch", standing="open")
-            settle_released(Context.for_message(env, tx, message, times), back)
+            settle_released(env, tx, replace(payment, decider="branch", standing="open"), times)
         return DONE
 
     return await _once(env, command, times.wall_us, take)

@@ -138,8 +138,8 @@ def _two_machines(tx: Tx, branch: Branch, kind: str, refusal: Refusal, now: int)
 
 
 def _new(branch: Branch, request: SyncRequest) -> Sequence[Fact]:
-    """Return the facts behind what is stored already: no row comes later with the version of an earlier time."""
-    return [fact for fact in request.facts if fact.seq > branch.acked_seq]
+    """Return the last fact of each row behind what is stored already: no row comes later with the version of an earlier time."""
+    return [*{(fact.kind, fact.id): fact for fact in request.facts if fact.seq > branch.acked_seq}.values()]
 
 
 def _take(tx: Tx, env: Env, branch: Branch, facts: Sequence[Fact], times: Times, *, limited: bool = True) -> None:
@@ -148,6 +148,8 @@ def _take(tx: Tx, env: Env, branch: Branch, facts: Sequence[Fact], times: Times,
     rows = [(fact.id, fact.row) for fact in facts if fact.kind == "payment" and fact.row]
     handed = [own for own, row in rows if row.get("decider") == "hub"]
     for payment, referred in copies.handed_up(tx, branch.id, handed):
+        if referred and _is_used(tx, payment):
+            raise copies.UnreadableRowError("the payment pays an order of the branch, so it cannot be handed up")
         hand_up.decide(tx, env, branch, payment, times, referred=referred)
     for own, is_new in doubles.items():
         if (second := payments.get(tx, own)) and (first := payments.get(tx, str(second.double_of))):

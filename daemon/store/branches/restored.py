@@ -180,6 +180,10 @@ def settle_standings(tx: Tx) -> list[str]:
     """Let each payment stand as the orders and reviews say; return those that have neither: their order has another one now."""
     standing = f"COALESCE({_STANDING}, 'open')"
     tx.run(f"UPDATE payments SET standing = {standing} WHERE standing <> {standing} AND branch_id IS NULL")
+    tx.run(  # what pays an order waits for no decision
+        "UPDATE reviews SET state = 'used_elsewhere' WHERE state = 'open' AND branch_id IS NULL "
+        "AND payment_id IN (SELECT id FROM payments WHERE standing = 'used')"
+    )
     return tx.column(f"SELECT id FROM payments WHERE {_STANDING} IS NULL AND branch_id IS NULL ORDER BY seq")
 
 

@@ -637,4 +637,4 @@ def _aside(row: Row) -> list[str]:
     if not aside:
         return notes
     named = clean(", ".join(aside[:_ASIDE_SHOWN]))
-    return [*notes, f"{len(aside)} rows did not come back, because rows here contradict them: {named}"]
+    return [*notes, f"{len(aside)} rows did not come back; they contradict rows here or cannot be stored: {named}"]

@@ -8,8 +8,8 @@ from msgspec.structs import replace
 
 from daemon.core.messages.balance_chain import Standing, Why
 from daemon.core.model import Message, Payment
-from daemon.core.payments.reviews import by_itself, payment_row
-from daemon.wire import MessageState
+from daemon.core.payments.reviews import by_itself, explain, payment_row
+from daemon.wire import MessageState, ReviewReason
 from tests.fakes.entries import entry
 from tests.fakes.rows import AT, MINUTE, message
 
@@ -123,3 +123,9 @@ def test_a_message_without_an_id_is_its_own() -> None:
     row = payment_row(one, payment_id="p", provider="momo_mtn")
     assert row["telco_id_as_read"] == "sms:" + one.id
     assert row["telco_transaction_id"] == ("sms:" + one.id).upper()
+
+
+def test_a_doubt_that_this_version_does_not_know_is_left_out() -> None:
+    known = explain(ReviewReason.DOUBTFUL_MESSAGE, ["no_balance"])
+    assert explain(ReviewReason.DOUBTFUL_MESSAGE, ["of a later version", "no_balance"]) == known
+    assert "it names no balance" in str(known.why)

@@ -107,7 +107,8 @@ async def spoiled(chain: Chain, kind: str, column: str, value: Any) -> list[str]
         ("payment", "stored_at", 1 << 61), ("payment", "provider", "momo_new"), ("payment", "payer_name", "a\0b"),
         ("payment", "reference_text", ["x"]), ("message", "fields", "[]"), ("message", "trusted", 2),
         ("transaction", "meta", "not JSON"), ("transaction", "meta", "[" * 99_999), ("transaction", "late", 0.5),
-        ("transaction", "mode", "dream"),
+        ("transaction", "mode", "dream"), ("transaction", "webhook_url", "x"), ("transaction", "settlement", "{}"),
+        ("message", "fields", '{"amount": 5}'),
     ],
 )  # fmt: skip
 async def test_a_value_that_the_hub_could_not_read_is_not_stored(
