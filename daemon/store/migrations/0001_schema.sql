@@ -539,7 +539,8 @@ CREATE INDEX payments_in_review ON payments (mode, stored_at) WHERE standing = '
 CREATE INDEX payments_by_payer ON payments (payer_phone, stored_at, seq) WHERE payer_phone IS NOT NULL;
 CREATE INDEX payments_by_telco_time ON payments (mode, telco_at);
 CREATE INDEX payments_by_amount ON payments (mode, amount_minor, seq);
-CREATE INDEX payments_open_by_amount ON payments (mode, amount_minor, stored_at) WHERE standing = 'open';
+CREATE INDEX payments_open_by_amount ON payments (mode, amount_minor, stored_at)
+    WHERE standing = 'open' AND (decider = 'hub' OR branch_id IS NULL);
 
 -- Payments that a network took back; a reversal may come before its payment.
 CREATE TABLE reversals (
@@ -617,7 +618,9 @@ CREATE INDEX transactions_unsettled ON transactions (mode, origin, status, creat
 CREATE UNIQUE INDEX transactions_one_per_payment ON transactions (payment_seq) WHERE payment_seq IS NOT NULL;
 CREATE UNIQUE INDEX transactions_one_per_held_payment ON transactions (held_payment_seq)
     WHERE held_payment_seq IS NOT NULL;
-CREATE INDEX transactions_by_created ON transactions (mode, origin, created_at, seq) WHERE merged_into IS NULL;
+-- At most 24 bytes an entry: else PostgreSQL leaves pages half full when the rows of a branch are older than those of the others.
+CREATE INDEX transactions_by_created ON transactions (mode, created_at) WHERE merged_into IS NULL AND origin = 'request';
+CREATE INDEX transactions_open ON transactions (mode, created_at) WHERE merged_into IS NULL AND origin = 'open';
 -- A holder is always SUCCESS, so it is found by its time.
 CREATE INDEX transactions_by_status ON transactions (mode, status, created_at, seq)
     WHERE merged_into IS NULL AND origin = 'request';

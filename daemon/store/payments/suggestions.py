@@ -89,7 +89,7 @@ def claimed_transactions(reader: Reader, payment: Payment) -> list[Transaction]:
 
 
 def earlier_payments(reader: Reader, transaction: Transaction) -> list[Payment]:
-    """Return the newest unused payments for exactly the amount of a new transaction, from the time before it."""
+    """Return the newest unused payments here for exactly the amount of a new transaction, from the time before it."""
     params = {
         "mode": transaction.mode,
         "amount_minor": transaction.expected_minor,
@@ -99,7 +99,8 @@ def earlier_payments(reader: Reader, transaction: Transaction) -> list[Payment]:
     return reader.every(
         Payment,
         "SELECT * FROM payments WHERE mode = :mode AND amount_minor = :amount_minor "
-        "AND standing = 'open' AND stored_at > :since ORDER BY stored_at DESC, seq DESC LIMIT :limit",
+        "AND standing = 'open' AND (decider = 'hub' OR branch_id IS NULL) AND stored_at > :since "
+        "ORDER BY stored_at DESC, seq DESC LIMIT :limit",
         params,
     )
 

@@ -11,6 +11,7 @@ from daemon.core.webhooks.body import forwarded
 from daemon.core.webhooks.rule_fields import PaymentFacts
 from daemon.flows.branches import hub as hub_flow
 from daemon.flows.branches import outbound
+from daemon.store.payments import suggestions
 from daemon.store.payments.transaction_list import TransactionFilter, transactions
 from daemon.wire import ErrorCode, TransactionStatus
 from tests.fakes.branches import Chain, Lost
@@ -95,6 +96,19 @@ async def test_a_person_at_the_hub_claims_a_payment(chain: Chain) -> None:
     with pytest.raises(Refusal) as caught:
         await chain["kumasi"].shop.reconcile(mine.reference, ID)
     assert caught.value.code is ErrorCode.PAYMENT_HANDED_UP
+
+
+async def test_payments_of_branches_take_no_place_among_those_compared_with_an_order_of_the_hub(
+    chain: Chain, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(suggestions, "PAYMENTS_MAX", 1)
+    await chain.hub.put_number("momo_mtn", "99999999-9999-4999-8999-000000000099")
+    await chain.hub.read(mtn(2500, "YAW OWUSU", 90_000, "food", "93214500002"))
+    await pay(chain, "kumasi", "food")
+    await chain["kumasi"].settle()
+    order = await chain.hub.request(2500, customer_name="Owusu Yaw")
+    ((reason, details),) = await chain.hub.values("SELECT reason, details FROM reviews")
+    assert (reason, json.loads(details)["suggested"][0]["reference"]) == ("near_miss", order.reference)
 
 
 async def test_a_branch_gives_up_history_only_to_a_person_with_the_password(chain: Chain) -> None:

@@ -1,5 +1,6 @@
 """Lists on a PostgreSQL server are read from their index, as in a file. Skipped where PostgreSQL is not installed."""
 
+import re
 from collections.abc import Iterator
 from contextlib import closing
 from typing import Any
@@ -49,13 +50,17 @@ def explaining() -> Iterator[Explaining]:
     [TransactionFilter(), TransactionFilter(mode=Mode.LIVE, origin="all"), TransactionFilter(sort="oldest")],
     ids=["newest", "live", "oldest"],
 )
-def test_a_page_of_transactions_is_not_sorted(explaining: Explaining, wanted: TransactionFilter) -> None:
+def test_a_page_of_transactions_is_read_in_the_order_of_time(explaining: Explaining, wanted: TransactionFilter) -> None:
     transactions(Reader(explaining), wanted, now=NOW, limit=10, offset=0)
     plan = explaining.plans[-1]
     ordered = plan[plan.index("Limit") :]
     assert "transactions_by_created" in ordered
+    assert ("transactions_open" in ordered) == (wanted.origin == "all")
     assert "->  Sort" not in ordered
-    assert "->  Incremental Sort" not in ordered
+    # Those of one time are sorted among themselves.
+    assert ordered.count("->  Incremental Sort") == len(
+        re.findall(r"Presorted Key: t_\d\.created_at$", ordered, re.MULTILINE)
+    )
 
 
 @pytest.mark.parametrize(
