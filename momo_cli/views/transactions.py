@@ -32,6 +32,7 @@ SHOW_VIEW: Final = view_of(
     "telco_transaction_id=telco.transaction_id client_reference processing_time_ms",
     "created_at=timeline.created_at completed_at=timeline.completed_at",
     "payer_phone_source=payer_source.phone_number payer_name_source=payer_source.name held_review_id",
+    Field("branch", extra=True),
     id="reference",
 )
 _ARRIVED: Final = "momo messages list --since 24h"
@@ -141,6 +142,7 @@ def transaction_lines(row: Row, terminal: Terminal) -> list[str]:
         ("CODE", terminal.style(clean(row.get("svc_code")), "bold")),
         ("ref", clean(row.get("reference"))),
         ("order", clean(row.get("client_reference"))),
+        ("branch", clean(row.get("branch"))),
         ("received", received_text(row)),
         ("payment", f"{network.upper()} {telco}" if telco else ""),
         ("created", clock(at(row, "timeline.created_at"), terminal)),

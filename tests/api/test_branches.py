@@ -283,6 +283,20 @@ async def test_what_a_branch_decides_is_not_changed_at_the_hub(hub: FakeApi) -> 
     assert [row.get("branch") for row in own.json()["data"]] == ["kumasi", None]
 
 
+@each("column", ["branch_id", "made_for"])
+@each("place", ["{0.reference}", "by-svc/{0.svc_code}", "by-client-ref/INV-17"])
+async def test_one_order_names_the_branch_that_made_it_or_that_it_was_made_for(
+    hub: FakeApi, column: str, place: str
+) -> None:
+    await key_of(hub)
+    order, own = await hub.shop.request(2500, client_reference="INV-17"), await hub.shop.request(2500)
+    sql = f"UPDATE transactions SET {column} = (SELECT id FROM branches) WHERE id = '{order.id}'"
+    await hub.shop.env.store.write(partial(_run, sql=sql))
+    found = (await hub.live.get(f"/v1/transactions/{place.format(order)}")).json()["data"]
+    assert (found["reference"], found["branch"]) == (order.reference, "kumasi")
+    assert "branch" not in (await hub.live.get(f"/v1/transactions/{own.reference}")).json()["data"]
+
+
 async def test_reviews_are_listed_by_branch(hub: FakeApi) -> None:
     shop = hub.shop
     await key_of(hub)

@@ -73,6 +73,20 @@ async def test_a_hub_shows_and_filters_lists_by_branch(api: FakeApi) -> None:
     assert "<td>kumasi</td>" in (await person.get("/dash")).text
 
 
+async def test_the_page_of_an_order_names_its_branch_in_the_words_of_the_lists(api: FakeApi) -> None:
+    await become_hub(api)
+    person, orders = await log_in(api, Role.MANAGER), Orders(api.shop)
+    theirs, own, made = [await orders.make("paid") for _ in range(3)]
+    await give(api, "transactions", f"id = '{theirs.id}'")
+    sql = f"UPDATE transactions SET made_for = '{KUMASI}' WHERE id = '{made.id}'"
+    await api.shop.env.store.write(lambda tx: tx.run(sql))
+    for language, words in (("en", ("Branch", "Head office")), ("fr", ("Agence", "Siège"))):
+        await person.post("/dash/account/language", {"language": language})
+        for order, named in ((theirs, "kumasi"), (made, "kumasi"), (own, words[1])):
+            page = (await person.get(f"/dash/transactions/{order.reference}")).text
+            assert f"<div><dt>{words[0]}</dt><dd>{named}</dd></div>" in page
+
+
 async def test_a_hub_filters_reviews_by_branch(api: FakeApi) -> None:
     await become_hub(api)
     person, orders = await log_in(api, Role.MANAGER), Orders(api.shop)
@@ -122,7 +136,14 @@ async def test_the_mailed_day_sheet_is_that_of_the_branch(tmp_path: Path) -> Non
 async def test_a_shop_that_is_no_hub_sees_nothing_of_branches(api: FakeApi) -> None:
     person, orders = await log_in(api, Role.MANAGER), Orders(api.shop)
     await orders.make("paid")
-    for path in ("/dash", "/dash/payments", "/dash/transactions", "/dash/reviews"):
+    order = await orders.make("paid")
+    for path in (
+        "/dash",
+        "/dash/payments",
+        "/dash/transactions",
+        "/dash/reviews",
+        f"/dash/transactions/{order.reference}",
+    ):
         text = (await person.get(path)).text
         assert "Branch" not in text, path
         assert "ead office" not in text, path

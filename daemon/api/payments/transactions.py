@@ -37,6 +37,7 @@ from daemon.flows.payments import reconcile as reconcile_flow
 from daemon.flows.payments.cancel_expire import Cancelled
 from daemon.flows.payments.reconcile import Reconciled
 from daemon.store import journal
+from daemon.store.branches import branches
 from daemon.store.engine import Reader
 from daemon.store.lines import payment_methods
 from daemon.store.payments import payments, reviews, transaction_list, transactions
@@ -198,15 +199,20 @@ def _answer(reader: Reader, found: Found | None, now: int, caller: Caller) -> Fo
     if found is None:
         return None
     transaction, payment = found
-    held = reviews.held_for(reader, transaction.id)
+    held, names = reviews.held_for(reader, transaction.id), branches.names(reader) if transaction.of_branch else {}
     methods = checkout.payable(payment_methods.in_use(reader, transaction.mode), caller.branch_id)
-    return _shown(transaction, payment, now, held, methods)
+    return _shown(transaction, payment, now, held, methods, **of_branch(transaction.of_branch, names))
 
 
 def _shown(
-    transaction: Transaction, payment: Payment | None, now: int, held: str | None, methods: Iterable[PaymentMethod]
+    transaction: Transaction,
+    payment: Payment | None,
+    now: int,
+    held: str | None,
+    methods: Iterable[PaymentMethod],
+    **more: str,
 ) -> FoundTransactionAnswer:
-    return FoundTransactionAnswer.of(transaction, payment, now, held_review_id=held, pay_to=pay_to(methods))
+    return FoundTransactionAnswer.of(transaction, payment, now, held_review_id=held, pay_to=pay_to(methods), **more)
 
 
 def _one(found: FoundTransactionAnswer | None, matches: int | None = None) -> Reply:

@@ -172,8 +172,7 @@ class TransactionAnswer(_Money, frozen=True, kw_only=True):
             ),
             test=transaction.mode is Mode.TEST,
             merged_into=None if merged is None else reference_of(merged),
-            **of_branch(transaction.of_branch),
-            **more,
+            **{**of_branch(transaction.of_branch), **more},
         )
 
 

@@ -31,6 +31,14 @@ def test_show_with_events_tells_them_below_the_order(api: FakeApi, momo: Momo) -
     assert ran.out.splitlines()[-3:] == ["", "  today 09:14   Asked for GHS 12.50.", "  today 09:14   Cancelled."]
 
 
+def test_show_names_the_branch_of_an_order_at_a_hub(api: FakeApi, momo: Momo) -> None:
+    api.on("GET", TX, samples.one("PENDING"))
+    assert "branch" not in momo("tx", "show", samples.REF, "-o", "table").out
+    api.on("GET", TX, ok({**samples.ONE, "branch": "kumasi"}))
+    assert "  branch    kumasi" in momo("tx", "show", samples.REF, "-o", "table").out.splitlines()
+    assert momo("tx", "show", samples.REF, "--fields", "branch").out == "kumasi\n"
+
+
 @pytest.mark.parametrize("typed", ["{0} {1}", "{0}\u2013{1}", " {0}.{1}", "\u202a{0}{1}\u202c"])
 def test_show_finds_a_code_however_it_was_pasted(api: FakeApi, momo: Momo, typed: str) -> None:
     api.on("GET", BY_CODE, samples.one("PENDING"))

@@ -167,7 +167,7 @@ async def show_one(visit: Visit) -> Shown:
             "may_make": visit.may(Operation.CREATE_TRANSACTION),
             "settlement": SettlementAnswer.of(transaction),
             "may_settle": may_settle(visit, transaction),
-            "branch": (await listing.branch_names(visit)).get(transaction.branch_id or ""),
+            "branches": await listing.branch_names(visit),
             "may_settle_by_hand": by_hand,
             "may_unsettle": visit.may(Operation.SETTLE_BY_HAND),
         },
