@@ -98,11 +98,15 @@ def open_readonly(path: str) -> Iterator[Reader]:
         Unreadable: It cannot be opened or read, also within the `with` block.
     """
     try:
-        base = sqlite3.connect(file_uri(path, "mode=ro"), uri=True, isolation_level=None, check_same_thread=False)
+        base = sqlite3.connect(
+            file_uri(path, "mode=ro"), uri=True, isolation_level=None, check_same_thread=False, cached_statements=0
+        )
         with contextlib.closing(base):
             base.execute("PRAGMA query_only = ON")
             base.execute(f"PRAGMA busy_timeout = {BUSY_MS}")
             base.execute("PRAGMA cell_size_check = ON")
+            # Each page and statement is mostly used once; keeping them took 2 MB, which the daemon then had for ever.
+            base.execute("PRAGMA cache_size = -256")
             base.execute("BEGIN")
             yield Reader(base)
     except sqlite3.Error as error:
