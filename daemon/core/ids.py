@@ -14,12 +14,9 @@ DEVICE_NAMESPACE: Final = uuid.UUID("6f6d6f6d-8d2f-5c1e-9a0b-7b7e0d3c4a51")
 
 _REFERENCE: Final = re.compile(r"svc_trx_([0-9a-f]{32})", re.ASCII)
 BASE62: Final = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
-_BASE62_PAIRS: Final = tuple(first + second for first in BASE62 for second in BASE62)
 _SLUG_LENGTH: Final = 22
 """62 ** 22 is the first power above 2 ** 128."""
 _BASE36: Final = "0123456789abcdefghijklmnopqrstuvwxyz"
-_BASE36_PAIRS: Final = tuple(low + high for high in _BASE36 for low in _BASE36)
-"""By number below 36 * 36, the lower digit first."""
 WEBHOOK_ID_PREFIX: Final = "ocl_"
 WEBHOOK_ID_CHARACTERS: Final = 24
 _TIME_LENGTH: Final = 15
@@ -104,10 +101,7 @@ def reconciliation_id(entropy: bytes) -> str:
 def base62(number: int, length: int) -> str:
     """Return a number in base 62, padded with zeros to `length`."""
     text = ""
-    for _pair in range(length // 2):
-        number, pair = divmod(number, 62 * 62)
-        text = _BASE62_PAIRS[pair] + text
-    if length % 2:
+    for _ in range(length):
         number, digit = divmod(number, 62)
         text = BASE62[digit] + text
     assert number == 0, "the number does not fit"
@@ -134,8 +128,8 @@ def webhook_id(
     # Not `hmac.digest`: it releases the interpreter lock, and the writer thread would wait for it at every call.
     digest = hmac.new(account_key, parts.encode(), "sha256").digest()
     number = int.from_bytes(digest, "big") % 36**WEBHOOK_ID_CHARACTERS
-    pairs = []
-    for _ in range(WEBHOOK_ID_CHARACTERS // 2):
-        number, pair = divmod(number, 36 * 36)
-        pairs.append(_BASE36_PAIRS[pair])
-    return WEBHOOK_ID_PREFIX + "".join(pairs)
+    digits = []
+    for _ in range(WEBHOOK_ID_CHARACTERS):
+        number, digit = divmod(number, 36)
+        digits.append(_BASE36[digit])
+    return WEBHOOK_ID_PREFIX + "".join(digits)
