@@ -6,12 +6,12 @@ jinja2 is imported with the first page, so that a shop without visitors does not
 import base64
 import hashlib
 from collections.abc import Sequence
-from importlib import resources
 from pathlib import Path
 from typing import Any, Final, Self, TypeAlias
 
 from daemon.core.names import group_digits
 from daemon.runtime.config import logo_type
+from daemon.runtime.files import package_folder
 from daemon.runtime.page_response import environment
 from daemon.runtime.words import of_checkout
 
@@ -26,7 +26,7 @@ class Assets:
     def __init__(self, languages: Sequence[str], logo: str = "", colour: str = "") -> None:
         from jinja2 import DictLoader  # noqa: PLC0415 -- lazy
 
-        look = _texts("look")
+        look = {entry.name: entry.read_text(encoding="utf-8") for entry in package_folder("pages/look").iterdir()}
         self._environment = environment(DictLoader(look))
         self._environment.filters["grouped"] = group_digits
         self._css = look["page.css"].strip() + colour_style(colour)
@@ -51,12 +51,6 @@ class Assets:
         """Return the complete page around a filled template."""
         filled = self.fill("page.html", body=body, css=self._css, js=self._js, **values)
         return filled.encode()
-
-
-def _texts(folder: str) -> dict[str, str]:
-    """Return the files of a folder of this package, which may be inside a zip file, by their names."""
-    entries = resources.files("daemon.pages").joinpath(folder).iterdir()
-    return {entry.name: entry.read_text(encoding="utf-8") for entry in entries}
 
 
 def _source(text: str) -> str:

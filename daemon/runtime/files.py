@@ -17,15 +17,28 @@ import sys
 import threading
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from daemon.core.upkeep.self_check import BALLAST_BYTES
 from daemon.wire import VERSION, Places
 from parsers.masking import describe_traceback
 
+if TYPE_CHECKING:
+    from importlib.resources.abc import Traversable
+
 CLOCK_FILE: Final = "momo.clock"
 _CLOCK_BYTES_MAX: Final = 2_000_000
 LINK: Final = "it is a symbolic link, which momo does not follow here; remove it"
+
+
+def package_folder(name: str) -> "Traversable":
+    """Return a folder of the package `daemon`, which may be inside a zip file."""
+    folder = Path(__file__).parents[1] / name
+    if folder.is_dir():
+        return folder
+    from importlib import resources  # noqa: PLC0415 -- 0.5 MB, and only a zip file needs it
+
+    return resources.files("daemon") / name
 
 
 def open_own(path: str | os.PathLike[str], flags: int) -> int:

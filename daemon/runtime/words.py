@@ -9,14 +9,14 @@ import functools
 import json
 from collections.abc import Sequence
 from datetime import UTC, tzinfo
-from importlib import resources
 from typing import Final
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from daemon.core import text
 from daemon.core.text import Catalogue
+from daemon.runtime.files import package_folder
 
-FOLDER: Final = resources.files("daemon") / "words"
+FOLDER: Final = package_folder("words")
 DEFAULT: Final = "en"
 LANGUAGES: Final = (DEFAULT, *sorted(entry.name for entry in FOLDER.iterdir() if entry.name != DEFAULT))
 """The languages, English first."""

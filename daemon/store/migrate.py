@@ -9,13 +9,13 @@ import hashlib
 import re
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping
-from importlib import resources
 from typing import Any, Final
 
 from msgspec import Struct
 
 from daemon.core.errors import MomoError, Unavailable
 from daemon.core.upkeep.self_check import RETRY_AFTER_S
+from daemon.runtime.files import package_folder
 from daemon.wire import FaultCause
 
 _FILE: Final = re.compile(r"^(\d{4})_(\w+)\.sql$", re.ASCII)
@@ -87,7 +87,7 @@ class Migration(Struct, frozen=True):
 def migrations() -> list[Migration]:
     """Return every step that this program knows, in order, without gaps."""
     found = []
-    for entry in resources.files("daemon.store").joinpath("migrations").iterdir():
+    for entry in package_folder("store/migrations").iterdir():
         match = _FILE.match(entry.name)
         if match:
             sql = entry.read_text(encoding="utf-8")

@@ -13,7 +13,7 @@ from daemon import wire
 ROOT = Path(__file__).parents[2]
 NOT_WHEN_IDLE = {
     "aiosmtplib", "argon2", "click", "cryptography", "daemon.flows.upkeep.backups", "daemon.demo", "daemon.doctor.run", "greenlet",
-    "daemon.loops.sources.post", "daemon.loops.sources.hilink", "daemon.loops.sources.modem_manager", "daemon.modem.hilink", "daemon.modem.modem_manager", "httpcore", "huawei_lte_api", "jeepney", "jinja2", "jwt", "keyring", "phonenumbers", "prometheus_client", "requests", "rich", "segno", "tarfile", "typer", "uvicorn.main",
+    "daemon.loops.sources.post", "daemon.loops.sources.hilink", "daemon.loops.sources.modem_manager", "daemon.modem.hilink", "daemon.modem.modem_manager", "httpcore", "huawei_lte_api", "importlib.resources", "jeepney", "jinja2", "jwt", "keyring", "phonenumbers", "prometheus_client", "requests", "rich", "segno", "tarfile", "typer", "uvicorn.main", "zipfile",
 }  # fmt: skip
 """Loaded with the first webhook, e-mail, login, page or metrics request, or never."""
 OF_THE_SERVICE = {"daemon.app", "httpx", "rich", "starlette", "uvicorn"}

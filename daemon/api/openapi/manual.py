@@ -8,8 +8,6 @@ import mimetypes
 import re
 from collections.abc import Iterator
 from functools import cache
-from importlib.resources import files
-from importlib.resources.abc import Traversable
 from itertools import pairwise
 from typing import Annotated, Any, Final
 
@@ -19,6 +17,7 @@ from daemon.api.http.service import Call, Reply
 from daemon.api.openapi.pages import html_reply, rendered
 from daemon.core.errors import Refusal, needed
 from daemon.core.shape import sample
+from daemon.runtime.files import package_folder
 from daemon.wire import VERSION, ErrorCode, Path
 
 FOLDERS: Final = {
@@ -77,7 +76,7 @@ async def page(call: Call) -> Reply:
 async def picture(call: Call) -> Reply:
     """Return a picture of a document."""
     name = call.path("name")
-    source = _root() / "img" / name
+    source = package_folder("manual") / "img" / name
     if not _PICTURE.fullmatch(name) or not source.is_file():
         raise Refusal(ErrorCode.ROUTE_NOT_FOUND)
     kind = mimetypes.types_map[f".{name.rpartition('.')[2]}"]
@@ -91,7 +90,7 @@ async def picture(call: Call) -> Reply:
 
 @cache
 def _index_body() -> str:
-    return _body((_root() / "README.md").read_text(encoding="utf-8"), "")
+    return _body((package_folder("manual") / "README.md").read_text(encoding="utf-8"), "")
 
 
 def _index(wanted: str) -> Reply:
@@ -135,17 +134,13 @@ def search(wanted: str) -> list[Hit]:
     return [hit for _, hit in found]
 
 
-def _root() -> Traversable:
-    return files("daemon") / "manual"
-
-
 @cache
 def _documents() -> dict[str, str]:
     """Return the documents, `folder/name` -> Markdown, in the order of the folders."""
     return {
         f"{folder}/{path.name.removesuffix('.md')}": path.read_text(encoding="utf-8")
         for folder in FOLDERS
-        for path in sorted((_root() / folder).iterdir(), key=lambda each: each.name)
+        for path in sorted((package_folder("manual") / folder).iterdir(), key=lambda each: each.name)
         if path.name.endswith(".md")
     }
 

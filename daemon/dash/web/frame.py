@@ -6,7 +6,6 @@ Templates, the stylesheet, the script and the icons are named by their content, 
 import functools
 import hashlib
 from collections.abc import Mapping, Sequence
-from importlib import resources
 from importlib.resources.abc import Traversable
 from typing import Any, Final, Self
 
@@ -17,11 +16,12 @@ from msgspec import Struct
 from daemon.core.errors import Refusal, Unavailable
 from daemon.dash.web.visit import Page, Shown, Visit
 from daemon.dash.web.words import load
+from daemon.runtime.files import package_folder
 from daemon.runtime.page_response import environment
 from daemon.runtime.words import LANGUAGES, about
 from daemon.wire import ErrorCode
 
-FOLDER: Final = resources.files("daemon.dash") / "look"
+FOLDER: Final = package_folder("dash/look")
 ROOT: Final = "/dash/static/"
 FIELD: Final = "form_token"
 POLICY: Final = (
