@@ -237,7 +237,7 @@ def by_group(
 class Today(Struct, frozen=True):
     """The totals of the current live day.
 
-    `verified` has by (status, currency) the number of transactions, and the sum received for them.
+    `verified` has by (status, currency) the number of transactions, and the sum received for them; none that the sheet doubts.
     """
 
     verified: dict[tuple[str, str], tuple[int, int]]
@@ -249,8 +249,9 @@ def today(reader: Reader, since: int, now: int) -> Today:
     """Return the totals of the day that began at `since`."""
     verified = reader.all(
         "SELECT t.status, p.currency, COUNT(*), SUM(p.amount_minor) FROM transactions t "
-        "JOIN payments p ON p.seq = t.payment_seq WHERE t.completed_at >= :since AND t.mode = 'live' "
-        "AND t.origin = 'request' GROUP BY t.status, p.currency",
+        "JOIN payments p ON p.seq = t.payment_seq LEFT JOIN line_balances b ON b.message_seq = p.message_seq "
+        "WHERE t.completed_at >= :since AND t.mode = 'live' AND t.origin = 'request' AND COALESCE(p.double_of, '') <> p.id "
+        f"AND COALESCE(b.standing, CASE WHEN {_NO_SMS} THEN 'doubtful' END, '') <> 'doubtful' GROUP BY t.status, p.currency",
         {"since": since},
     )
     review = reader.value("SELECT COUNT(*) FROM reviews WHERE state = 'open' AND mode = 'live'")

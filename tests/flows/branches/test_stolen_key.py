@@ -10,7 +10,7 @@ from daemon.core.limits import HOUR_US
 from daemon.flows.branches import hub as hub_flow
 from daemon.flows.branches import join as join_flow
 from daemon.sender.hub_client import HubRefusalError
-from daemon.store.books.day_sheet import Period, sums
+from daemon.store.books.day_sheet import Period, sums, today
 from daemon.store.branches import copies
 from daemon.store.engine import Reader
 from daemon.store.payments.payment_list import PaymentFilter, listed
@@ -156,11 +156,12 @@ async def test_money_that_came_with_a_stolen_key_and_paid_an_order_is_on_no_shee
         whole, branch = Period(0, 1 << 60), Period(0, 1 << 60, branch="kumasi")
         page, _more = listed(reader, PaymentFilter(), limit=9)
         kinds = [{(one.kind, one.amount_minor) for one in sums(reader, each)} for each in (whole, branch)]
-        return (*kinds, [one.state for one in page if one.payment.telco_id_as_read == FORGED])
+        states = [one.state for one in page if one.payment.telco_id_as_read == FORGED]
+        return (*kinds, states, today(reader, 0, 1).verified)
 
-    whole, branch, states = await chain.hub.env.store.read(look)
+    whole, branch, states, verified = await chain.hub.env.store.read(look)
     assert (MoneyKind.DOUBTED, 777_700) in whole & branch
-    assert states == ["review"]
+    assert (states, verified) == (["review"], {})
     assert {kind for kind, minor in whole if minor == 777_700} == {MoneyKind.DOUBTED}
     (row,) = [one for one in (await hub_flow.status(chain.hub.env))["branches"] if one["name"] == "kumasi"]
     assert row["takings_today"] == [{"currency": "GHS", "amount": "25.00"}]

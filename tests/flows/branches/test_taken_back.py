@@ -16,7 +16,8 @@ from daemon.flows.messages.ingest import Recovered, recover
 from daemon.flows.payments.reconcile import UnprovedSource, doubt_about
 from daemon.modem.codec.pdu_encode import encode_deliver
 from daemon.runtime.message_journal import MessageJournal
-from daemon.store.books.day_sheet import Period, sums
+from daemon.store.books.day_sheet import Period, sums, today
+from daemon.store.engine import Reader
 from daemon.store.payments import payment_list
 from daemon.store.payments.payment_list import PaymentFilter
 from daemon.wire import ErrorCode, TransactionStatus
@@ -313,14 +314,15 @@ async def test_a_payment_that_only_the_hub_had_pays_an_order_with_the_password_a
     assert await refused(chain) == []
 
 
-async def kinds_and_states(branch: FakeBranch) -> tuple[list[str], list[str]]:
-    """Return the kinds of money on the day sheet, and the states in the list of payments."""
-    period = Period(0, 2 * branch.shop.clock.now_us())
-    found = await branch.shop.env.store.read(lambda reader: sums(reader, period))
-    listed, _more = await branch.shop.env.store.read(
-        lambda reader: payment_list.listed(reader, PaymentFilter(), limit=9)
-    )
-    return [one.kind for one in found], [one.state for one in listed]
+async def counted(branch: FakeBranch) -> tuple[list[str], list[str], list[tuple[int, int]]]:
+    """Return the kinds of money on the day sheet, the states in the list of payments, and today's verified count and sum."""
+
+    def look(reader: Reader) -> tuple[list[str], list[str], list[tuple[int, int]]]:
+        found, verified = sums(reader, Period(0, 2 * branch.shop.clock.now_us())), today(reader, 0, 1).verified
+        listed, _more = payment_list.listed(reader, PaymentFilter(), limit=9)
+        return [one.kind for one in found], [one.state for one in listed], [*verified.values()]
+
+    return await branch.shop.env.store.read(look)
 
 
 async def test_a_payment_that_only_the_hub_had_counts_in_no_sum_until_its_sms_comes_or_a_person_uses_it(
@@ -330,14 +332,14 @@ async def test_a_payment_that_only_the_hub_had_counts_in_no_sum_until_its_sms_co
     await branch.pay(str(order.svc_code))
     await branch.pay("food", "93214500002", 900)
     await branch.settle()
-    assert await kinds_and_states(branch) == ([MoneyKind.PAID, MoneyKind.UNMATCHED], ["unmatched", "paid"])
+    assert await counted(branch) == ([MoneyKind.PAID, MoneyKind.UNMATCHED], ["unmatched", "paid"], [(1, 2500)])
     new = await set_up_anew(chain, tmp_path)
-    assert await kinds_and_states(new) == ([MoneyKind.DOUBTED], ["review", "review"])
+    assert await counted(new) == ([MoneyKind.DOUBTED], ["review", "review"], [])
     mine = await new.shop.request(900)
     await new.shop.reconcile(mine.reference, "93214500002", confirmed=True)
-    assert await kinds_and_states(new) == ([MoneyKind.DOUBTED, MoneyKind.PAID], ["paid", "review"])
+    assert await counted(new) == ([MoneyKind.DOUBTED, MoneyKind.PAID], ["paid", "review"], [(1, 900)])
     await new.pay(str(order.svc_code))
-    assert await kinds_and_states(new) == ([MoneyKind.PAID], ["paid", "paid"])
+    assert await counted(new) == ([MoneyKind.PAID], ["paid", "paid"], [(2, 3400)])
     await new.settle()
     assert await refused(chain) == []
 
