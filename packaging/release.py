@@ -61,7 +61,7 @@ def build(source: Path, out: Path, epoch: int, *, fast: bool) -> None:
         source: The files of the commit, in a folder that may be written.
         out: An empty folder.
         epoch: The time of all files, in seconds since 1970.
-        fast: Only the Debian package of one release and architecture.
+        fast: Only one Debian package, of another Python and architecture than the machine of the tests.
     """
     environ = {**os.environ, "SOURCE_DATE_EPOCH": str(epoch), "PYTHONPATH": str(source)}
     environ |= {"PYTHONDONTWRITEBYTECODE": "1", "DPKG_DEB_THREADS_MAX": "1"}  # threads change how xz divides a file
@@ -78,7 +78,7 @@ def build(source: Path, out: Path, epoch: int, *, fast: bool) -> None:
     shutil.copy(wheel, out)
     _repack(sdist, out / sdist.name, epoch)
     shutil.rmtree(source / "packaging/man")
-    run("packaging/deb/build.py", f"--out={out}", *(("--fast", "--release=12", "--arch=amd64") if fast else ()))
+    run("packaging/deb/build.py", f"--out={out}", *(("--fast", "--release=13", "--arch=arm64") if fast else ()))
     version = tomllib.loads((source / "pyproject.toml").read_text())["project"]["version"]
     (out / f"momo-{version}.cdx.json").write_text(sbom(source, version, epoch))
     (out / f"momo-{version}.notes").write_text(notes((source / "CHANGELOG.md").read_text(), version))

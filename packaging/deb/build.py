@@ -244,17 +244,21 @@ def _add_program_files(target: Target) -> None:
 
 
 def _unit_files(target: Target) -> Iterator[tuple[str, str]]:
-    """Yield the path and the text of the files of a system service, as the installed momo would write them."""
+    """Yield the path and the text of the files of a system service, as the installed momo would write them.
+
+    The package's momo runs with the libraries of this checkout: the package's own may be compiled for another Python.
+    """
     environment = target.root / "usr/lib/momo"
     run = (
         "import sys, runpy; "
         f"sys.prefix = {str(environment)!r}; sys.executable = sys.prefix + '/bin/python3'; "
-        f"sys.path.insert(0, {str(target.code)!r}); "
+        f"sys.path.append({str(target.code)!r}); "
         "sys.argv[0] = 'momo'; runpy.run_module('momo_cli', run_name='__main__', alter_sys=True)"
     )
     words = ["daemon", "install", "--system", "--timers", "--print", "--json"]
     environ = {"PATH": os.defpath, "HOME": "/nonexistent", "PYTHONDONTWRITEBYTECODE": "1"}
-    done = subprocess.run([sys.executable, "-c", run, *words], check=True, capture_output=True, text=True, env=environ)
+    command = [sys.executable, "-P", "-c", run, *words]
+    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, env=environ, cwd=environment)
     for file in json.loads(done.stdout)["data"]["files"]:
         yield file["path"], file["text"].replace(str(target.root), "")
 
