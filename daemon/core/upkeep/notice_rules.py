@@ -114,7 +114,7 @@ def _text(kind: str, facts: Facts) -> Text:
 
 _NO_WHY: Final = {"endpoint.blocked": Text("notice.not_public"), "clock.suspect": Text("notice.clock_wrong")}
 """Said where an event does not say why."""
-_PLAIN: Final = ("messages", "payments", "port", "days", "by", "loop", "source", "slot")
+_PLAIN: Final = ("messages", "payments", "branch", "port", "days", "by", "loop", "source", "slot")
 """Facts that stand in a sentence as they are."""
 _BELOW: Final = {"disk.low": LOW_BYTES, "disk.tight": TIGHT_BYTES, "disk.full": FULL_BYTES}
 
@@ -175,6 +175,7 @@ RULES: Final[Mapping[str, NoticeRule]] = {
     "settings.mended": NoticeRule(cause=SETTINGS_CAUSE, ends=True),
     "loop.failed": NoticeRule(urgent=True, next=REPORT, about=("loop",), cause="loop.failed"),
     "loop.works": NoticeRule(about=("loop",), cause="loop.failed", ends=True),
+    "branch.brings": NoticeRule(next="momo hub status", about=("branch",)),
     "password.changed": NoticeRule(),
     **{f"notice.{kind}": NoticeRule(urgent=kind != "balance_warning", next=_NEXT.get(kind, "momo tx list")) for kind in NOTICES},
 }  # fmt: skip

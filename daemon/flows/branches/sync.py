@@ -239,6 +239,14 @@ def _finish(tx: Tx, env: Env, branch: Branch, request: SyncRequest, times: Times
     now = times.wall_us
     if request.brings:
         branches.set_brings(tx, branch.id, msgspec.json.encode(request.brings).decode(), now)
+        # Told after a join or a restore, and after more than a day without the hub; an hour without it is usual.
+        if branch.turn == 0 or min(one["day"] for one in request.brings) < now // DAY_US - 1:
+            sums = hand_up.sums_of((one["currency"], one["amount_minor"]) for one in request.brings)
+            data = {
+                "branch": branch.name, "payments": sum(one["count"] for one in request.brings),
+                "what": [f"{one['currency']} {one['amount']}" for one in sums],
+            }  # fmt: skip
+            journal.add(tx, "branch.brings", now, data=data)
     _leave(tx, env, branch, times)
     commands = _commands(tx, branch, now)
     done = not commands and not request.facts and branch.status in ("leaving", "left")

@@ -16,7 +16,9 @@ from daemon.flows.branches import hub as hub_flow
 from daemon.flows.branches import join as join_flow
 from daemon.flows.branches import outbound
 from daemon.flows.branches.outbound import HubRequest, Requests
+from daemon.flows.upkeep import notices as notice_flow
 from daemon.store.branches import feed
+from daemon.store.upkeep import notices
 from daemon.wire import TransactionStatus
 from tests.fakes import new_database
 from tests.fakes.branches import FIRST_ID, Chain, FakeBranch, Lost, body_of
@@ -79,6 +81,34 @@ async def test_what_a_join_or_a_catch_up_brings_is_known_at_the_hub_by_day_befor
     await branch.join_again("kumasi")
     await branch.settle()
     assert await told() == [*((day, 1, "10.00") for day in days[:0:-1]), (days[0], 1, "25.00")]
+
+
+async def told_at_head_office(chain: Chain) -> list[str]:
+    """Return the notices at the hub, the newest first."""
+    await notice_flow.gather(chain.hub.env, 0, ())
+    rows, _total = await chain.hub.env.store.read(lambda reader: notices.page(reader, unseen=False, limit=9, offset=0))
+    assert {row.kind for row in rows} <= {"branch.brings"}
+    return [str(notices.text_of(row)).partition(" `")[0] for row in rows]
+
+
+async def test_what_a_join_or_more_than_a_day_without_the_hub_brings_is_told_at_head_office(chain: Chain) -> None:
+    branch = chain["kumasi"]
+
+    async def pay_after(hours: int, telco_id: str) -> list[str]:
+        await branch.pay("food", telco_id)
+        for shop in (branch.shop, chain.hub):
+            shop.clock.advance(hours * 3600)
+        await branch.settle()
+        return await told_at_head_office(chain)
+
+    await branch.settle()
+    assert await pay_after(2, FIRST_ID) == [], "an hour without the hub is usual"
+    told = await pay_after(72, OTHER)
+    assert told == ["The branch kumasi sends what had waited. Payments: 1, in all GHS 25.00."]
+    await branch.join_again("kumasi")
+    await branch.settle()
+    again, *_ = await told_at_head_office(chain)
+    assert again == "The branch kumasi sends what had waited. Payments: 2, in all GHS 50.00."
 
 
 OTHER = "93214500002"
