@@ -1,6 +1,5 @@
 """Transactions: get, list, cancel, replace, reconcile, and the timeline and checkout page of one."""
 
-from collections.abc import Iterable
 from typing import Annotated, Final, Literal
 
 from msgspec import UNSET, Meta, Struct, field
@@ -16,7 +15,7 @@ from daemon.core.errors import FieldError, Refusal, invalid, needed
 from daemon.core.ids import split_reference
 from daemon.core.inputs import HttpAnswer, Keep, ReconcileRequest
 from daemon.core.limits import TRANSACTION_ID_CHARACTERS_MAX
-from daemon.core.model import Event, Payment, PaymentMethod, Transaction
+from daemon.core.model import Event, Payment
 from daemon.core.payments import checkout
 from daemon.core.payments.matching import replacement_of
 from daemon.core.payments.timeline import TransactionEventAnswer
@@ -201,17 +200,7 @@ def _answer(reader: Reader, found: Found | None, now: int, caller: Caller) -> Fo
     transaction, payment = found
     held, names = reviews.held_for(reader, transaction.id), branches.names(reader) if transaction.of_branch else {}
     methods = checkout.payable(payment_methods.in_use(reader, transaction.mode), caller.branch_id)
-    return _shown(transaction, payment, now, held, methods, **of_branch(transaction.of_branch, names))
-
-
-def _shown(
-    transaction: Transaction,
-    payment: Payment | None,
-    now: int,
-    held: str | None,
-    methods: Iterable[PaymentMethod],
-    **more: str,
-) -> FoundTransactionAnswer:
+    more = of_branch(transaction.of_branch, names)
     return FoundTransactionAnswer.of(transaction, payment, now, held_review_id=held, pay_to=pay_to(methods), **more)
 
 
@@ -312,7 +301,10 @@ async def take_settlement_back(call: Call) -> Reply:
 
 
 def _settled(done: settlement.Settled) -> FoundTransactionAnswer:
-    return _shown(done.transaction, done.payment, done.at, done.held_review_id, done.methods)
+    held, methods = done.held_review_id, done.methods
+    return FoundTransactionAnswer.of(
+        done.transaction, done.payment, done.at, held_review_id=held, pay_to=pay_to(methods)
+    )
 
 
 class ReconcileBody(Struct, frozen=True, forbid_unknown_fields=True):

@@ -200,10 +200,8 @@ def decode(body: bytes) -> SyncRequest:
         raise Refusal(ErrorCode.INVALID_JSON, why) from None
     if any(not request.after < fact.seq <= request.upto for fact in request.facts):
         raise invalid([FieldError("facts", "invalid", "must have numbers after `after`, up to `upto`")])
-    names = [request.version, *request.outcomes]
-    for fact in request.facts:
-        names += fact.kind, fact.id
-    if any("\0" in name for name in names):  # PostgreSQL stores no NUL
+    names = (name for fact in request.facts for name in (fact.kind, fact.id))
+    if any("\0" in name for name in (request.version, *request.outcomes, *names)):  # PostgreSQL stores no NUL
         raise invalid([FieldError("facts", "invalid", "has a NUL in a name")])
     return request
 
@@ -243,9 +241,7 @@ _FORMS: Final[Mapping[str, Callable[[str], object]]] = {
     "webhook_url": normalise_url,
 }
 """What reads the values of a column, as far as the program does."""
-_KNOWN: Final = {
-    "currency": frozenset(EXPONENTS), "provider": frozenset(PROVIDERS), "reason": frozenset(one.value for one in ReviewReason),
-}  # fmt: skip
+_KNOWN: Final = {"currency": {*EXPONENTS}, "provider": {*PROVIDERS}, "reason": {one.value for one in ReviewReason}}
 _Rule = tuple[str, bool, type, Callable[[Any], bool], str]
 """A column, whether it may be NULL, the type of its values in JSON, what else must hold of one, and the fault if it does not."""
 
@@ -283,7 +279,7 @@ def _rule(name: str, hint: Any) -> _Rule:
         return (name, optional, int, lambda value: low <= value <= high, "is no number that it can be")
     if name in _FORMS:
         return name, optional, str, functools.partial(_has_form, _FORMS[name]), "does not have its form"
-    known = frozenset(one.value for one in of) if issubclass(of, Enum) else _KNOWN.get(name)
+    known = {one.value for one in of} if issubclass(of, Enum) else _KNOWN.get(name)
     if known is not None:
         return (name, optional, str, known.__contains__, "has a value that this version does not know")
     return name, optional, str, _is_text, "is not text"
