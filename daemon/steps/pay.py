@@ -242,6 +242,8 @@ def is_proved(reader: Reader, payment: Payment) -> bool:
 
 def is_unconfirmed_history(reader: Reader, payment: Payment) -> bool:
     """Return whether only a person with the password may let a payment pay (`daemon.core.payments.reviews.is_history`)."""
+    if payment.decided_here and not payments.has_sms(reader, payment.id):
+        return True
     return payment.historical and is_history(payment, messages.get(reader, payment.message_id))
 
 

@@ -1,6 +1,6 @@
 """Join a hub as a branch, leave it, and take rows back from it after a restore."""
 
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from functools import partial
 from types import MappingProxyType
@@ -293,8 +293,7 @@ async def _only_at_hub(env: Env, hub: HubCaller) -> dict[str, Row]:
     """Return the real payments, by id, that only the hub has. The journal of messages was read at the start."""
     found = dict[str, Row]()
     async for page in _pages(hub, "payment"):
-        rows = page.rows
-        found |= await env.store.read(partial(restored.not_here, rows=rows))
+        found |= await env.store.read(partial(restored.not_here, rows=page.rows))
     return found
 
 
@@ -315,20 +314,28 @@ async def _take_rows(
         async for page in _pages(hub, kind):
             epoch = page.epoch
             if kind == DECISION:
-                rows = page.rows
-                now = env.clock.now_us()
-                await env.store.write(partial(feed.add_decisions, rows=rows, now=now))
+                rows: list[Row] = [*page.rows]
+                await env.store.write(partial(feed.add_decisions, rows=rows, now=env.clock.now_us()))
             else:
                 rows = [
-                    {**row, "historical": True}
-                    if kind == "payment" and row["id"] in only_there and row["standing"] == "open"
-                    else row
+                    _doubted(kind, row, only_there)
                     for row in page.rows
                     if left.isdisjoint(row.get(name) for name in _NAMES)
                 ]
                 await _store(env, kind, rows, taking)
             counts[kind] += len(rows)
     return counts, epoch
+
+
+def _doubted(kind: str, row: Row, only_there: Collection[str]) -> Row:
+    """Return a row as it comes back beside these payments: what pays nothing is history, and nobody is asked about it."""
+    if kind == "payment" and row["id"] in only_there and row["standing"] in ("open", "review"):
+        return {**row, "historical": True}
+    if kind == "transaction" and row["held_payment_id"] in only_there:
+        return {**row, "held_payment_id": None, "status": "PENDING"}
+    if kind == "review" and row["payment_id"] in only_there and row["state"] == "open":
+        return {**row, "state": "superseded"}
+    return row
 
 
 async def _store(env: Env, kind: str, rows: Sequence[Row], taking: Taking) -> None:
@@ -368,17 +375,10 @@ async def status(env: Env) -> dict[str, Any]:
         _first, last = feed.bounds(reader)
         with_hub, untold = feed.handed_up(reader)
         return {
-            "name": found.name,
-            "url": found.url,
-            "decides": found.decides,
-            "epoch": found.epoch,
-            "acked": found.acked_seq,
-            "behind": max(0, last - found.acked_seq),
-            "heard_at": found.heard_at,
-            "problem": found.problem or None,
-            "handed_up": with_hub,
-            "undecided": untold,
-        }
+            "name": found.name, "url": found.url, "decides": found.decides, "epoch": found.epoch, "acked": found.acked_seq,
+            "behind": max(0, last - found.acked_seq), "heard_at": found.heard_at, "problem": found.problem or None,
+            "handed_up": with_hub, "undecided": untold,
+        }  # fmt: skip
 
     return await env.store.read(look)
 

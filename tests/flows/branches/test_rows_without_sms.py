@@ -84,6 +84,31 @@ def review(**changes: Any) -> dict[str, Any]:
     return {"kind": "review", "id": "asked", "row": row}
 
 
+@pytest.mark.parametrize("standing", ["open", "review"])
+async def test_nobody_uses_a_payment_that_only_the_hub_has_without_the_password(
+    chain: Chain, branch: FakeBranch, standing: str
+) -> None:
+    order, other = [await branch.shop.request(2500) for _ in range(2)]
+    await branch.settle()
+    facts = {one["id"]: one for one in await branch.facts()}
+    held = {**facts[order.id]["row"], "status": "MANUAL_REVIEW", "held_payment_id": "forged"}
+    beside = [
+        {**facts[order.id], "row": held},
+        review(reason="payer_mismatch", payment_id="forged", transaction_id=order.id),
+    ]
+    # A message that is held makes no history of its payment: its review is asked first.
+    await forge(branch, *(beside if standing == "review" else []), standing=standing, message={"state": "held"})
+    await restore(branch)
+    with pytest.raises(Refusal):
+        await review_flow.approve(branch.shop.env, OWNER, "asked", review_flow.Approval(None, None))
+    for waits in (order, other):
+        assert (await branch.shop.transaction(waits.reference)).status is TransactionStatus.PENDING
+        with pytest.raises(Refusal, match="password"):
+            await branch.shop.reconcile(waits.reference, FORGED)
+    await branch.shop.reconcile(order.reference, FORGED, confirmed=True)
+    assert (await branch.shop.transaction(order.reference)).status is TransactionStatus.SUCCESS
+
+
 @pytest.mark.parametrize("kind", ["payment", "reversal"])
 async def test_a_message_without_its_text_is_rejected_but_not_approved(branch: FakeBranch, kind: str) -> None:
     await forge(branch, review(), message={"kind": kind})
