@@ -249,13 +249,8 @@ def is_unconfirmed_history(reader: Reader, payment: Payment) -> bool:
 
 def is_without_phone(reader: Reader, payment: Payment) -> bool:
     """Return whether no phone here has read a payment: an imported message made it, or it came back from the hub alone."""
-    if not payments.has_sms(reader, payment.id):
-        return True
-    if not payment.historical:
-        return False
-    row = messages.get(reader, payment.message_id)
-    assert row is not None, "a payment belongs to a message"
-    return row.imported
+    row = messages.get(reader, payment.message_id) if payment.historical else None
+    return not payments.has_sms(reader, payment.id) or (row is not None and row.imported)
 
 
 def make_live(tx: Tx, first: Payment, row: dict[str, Any]) -> Payment | None:
