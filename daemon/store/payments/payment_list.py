@@ -44,6 +44,11 @@ _LIST: Final = (
     "LEFT JOIN payment_methods pm ON pm.seq = p.payment_method_seq "
     "LEFT JOIN transactions t ON t.payment_seq = p.seq"
 )
+_NAMED: Final = (
+    # Each part has an index.
+    "p.seq IN (SELECT seq FROM payments WHERE telco_transaction_id = :telco_id AND double_of IS NULL "
+    "UNION ALL SELECT seq FROM payments WHERE telco_transaction_id = :telco_id AND double_of IS NOT NULL)"
+)
 
 
 class PaymentFilter(Struct, frozen=True):
@@ -145,7 +150,7 @@ def _ways(reader: Reader, text: str | None) -> Iterator[Conditions]:
         yield Conditions()
         return
     exact, of_amount = Conditions(), Conditions()
-    exact.by("p.telco_transaction_id = :telco_id", telco_id=normalize_telco_id(text))
+    exact.by(_NAMED, telco_id=normalize_telco_id(text))
     yield exact
     of_amount.by("p.amount_minor = :minor", minor=amount_of(text))
     if of_amount.params:
@@ -154,7 +159,8 @@ def _ways(reader: Reader, text: str | None) -> Iterator[Conditions]:
     within, words = Conditions(), text.split()[:WORDS_MAX]
     for place, word in enumerate(words):
         escaped = word.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
-        tests = [f"p.{name} LIKE :text{place} ESCAPE '\\'" for name in search_index.OF_PAYMENT]
+        held_by = [name for name in search_index.OF_PAYMENT if search_index.may_hold(name, word)]
+        tests = [f"p.{name} LIKE :text{place} ESCAPE '\\'" for name in held_by]
         within.by(f"({' OR '.join(tests)})", **{f"text{place}": f"%{escaped}%"})
     match = None if reader.is_postgresql else search_index.match(words, None)
     if match is not None:

@@ -121,10 +121,11 @@ def _held(columns: Iterable[str], params: Mapping[str, Any]) -> str:
     """Return the condition that the columns hold each text of the parameters."""
     columns = tuple(columns)
     found = []
-    for name in params:
+    for name, text in params.items():
         if not name.startswith("search"):
             continue
-        tests = [f"{column} LIKE :{name} ESCAPE '\\'" for column in columns]
+        held_by = [column for column in columns if search_index.may_hold(column, text)]
+        tests = [f"{column} LIKE :{name} ESCAPE '\\'" for column in held_by]
         if "dialled" in params:
             tests += [f"{column} LIKE :dialled" for column in columns if column in _PHONES]
         found.append(f"({' OR '.join(tests)})")

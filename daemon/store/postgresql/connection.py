@@ -38,7 +38,7 @@ from psycopg.types.string import StrDumper, StrDumperUnknown
 
 _SEARCHED: Final = {
     "transactions": ("svc_code", "customer_name", "client_reference", "description", "phone_number"),
-    "payments": ("payer_name", "payer_phone"),
+    "payments": ("payer_name", "payer_phone", "reference_text"),
 }
 _SEARCH: Final = (
     "CREATE EXTENSION IF NOT EXISTS pg_trgm",
