@@ -41,6 +41,7 @@ class KeptFile(SqliteFile):
         """Open the new database at `path`."""
         super().__init__(str(path))
         self.path = path
+        self.link = path
         self.writer, self.readers = self.connect(0, READERS, create=False)
         self.checker = sqlite3.connect(path, isolation_level=None, cached_statements=512)
         self.checker.execute("PRAGMA synchronous = OFF")
@@ -103,8 +104,9 @@ class Link(SqliteFile):
         return kept.writer, kept.readers
 
 
-def take(make: Callable[[], Path]) -> KeptFile:
-    """Return a file with the rows of a new database; `make` makes one if there is none."""
+def lead(link: Path, make: Callable[[], Path]) -> None:
+    """Let a link lead to a file with the rows of a new database; `make` makes one if there is none."""
+    give_back(lambda kept: not kept.link.is_symlink())  # a test with many examples removes the folder of each
     while _FREE:
         kept = _FREE.pop()
         if kept.is_as_made:
@@ -114,7 +116,8 @@ def take(make: Callable[[], Path]) -> KeptFile:
     else:
         kept = KeptFile(make())
     _TAKEN.append(kept)
-    return kept
+    kept.link = link
+    link.symlink_to(kept.path)
 
 
 def at(path: Path | str) -> KeptFile | None:
@@ -123,9 +126,9 @@ def at(path: Path | str) -> KeptFile | None:
     return next((kept for kept in _TAKEN if kept.path == leads_to), None)
 
 
-def give_back() -> None:
-    """Let the next tests use the files that no store has open."""
-    for kept in [kept for kept in _TAKEN if not kept.is_used]:
+def give_back(of: Callable[[KeptFile], bool] = lambda _kept: True) -> None:
+    """Let the next shops use the files that no store has open, or those `of` them."""
+    for kept in [kept for kept in _TAKEN if not kept.is_used and of(kept)]:
         _TAKEN.remove(kept)
         _FREE.append(kept)
 

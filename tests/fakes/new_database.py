@@ -71,7 +71,7 @@ def open_store(path: Path, now_us: int) -> Store:
         lay(path)
     elif not path.exists():
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.symlink_to(kept_files.take(_new_file).path)
+        kept_files.lead(path, _new_file)
     # Not `Store.open`: that checks the whole file, which nobody has damaged.
     store = Store(str(path), kept_files.Link(str(path)))
     store.connect(now_us)
