@@ -58,7 +58,7 @@ _NEW_BALANCE: Final = (
 _PHONE_AND_NAME: Final = rf"{PAYER_PHONE}(?:~-~| ){PAYER_NAME}"
 _REST: Final = r"(?P<rest>.{0,1400})"
 _CHARGES: Final = rf"(?: You were charged {FEE}\.)?(?: (?i:(?:your )?e-?levy(?: charge)?(?: is|:)) {TAX}\.?)?"
-_OWN_ACCOUNT: Final = r"your [A-Z][A-Za-z]{1,20}(?: [A-Za-z]{1,20})? account"
+_OWN_ACCOUNT: Final = r"your [A-Za-z]{2,21}(?: [A-Za-z]{1,20})? account"
 _LOAN: Final = r"(?:[A-Z][a-z]{1,20} )?[A-Za-z]{0,20}[Ll]oan"
 _REFERENCE: Final = r"[Rr]ef(?:erence)?~:"
 # An advert may stand before the reference, or in its place.
@@ -181,12 +181,13 @@ WORDINGS: Final = (
         "2025-08-29 at 08:47:14. Your Telecel Cash balance is GHS1001.02. Ref: electricity",
         refine=_typed_by_payer,
     ),
-    # From a business or through a bank, without number or account.
+    # From a business or through a bank, without number or account. A name with the network's own word "your" or "account" is
+    # none: the owner moved the money.
     _wording(
         "receipt_from_business",
         Kind.PAYMENT_RECEIVED,
         ("You have ", "eceived", "alance"),
-        rf"{_CONFIRMED} {_RECEIVED} from (?!{_OWN_ACCOUNT} )(?P<payer_name>[^\d*\s](?:(?! on \D| with transaction).){{0,175}}?) on {DATE},?(?: at)? "
+        rf"{_CONFIRMED} {_RECEIVED} from (?![^.]{{0,160}}\b(?:your|account)\b)(?P<payer_name>[^\d*\s](?:(?! on \D| with transaction).){{0,175}}?) on {DATE},?(?: at)? "
         rf"(?P<time>\d\d:\d\d(?::\d\d)?)\. {_NEW_BALANCE}{_TYPED}",
         "0000013264775012 Confirmed. You have received GHS1,600.00 from MAXI ENTERPRISE on 2026-06-05 at 15:08. Your Telecel "
         "Cash balance is GHS13,264.53. Reference: GIPOutwardCHAI BIA MTG 7806617849512",
