@@ -79,6 +79,7 @@ class Sender:
         self._timeout_s = timeout_s
         self._dialer = Dialer(policy, resolver or SystemResolver(), connector, connect_timeout_s)
         self._transport: Transport | None = None
+        self._context: DatedContext | None = None
 
     @classmethod
     def from_settings(cls, settings: Webhooks, resolver: Resolver | None = None) -> Self:
@@ -100,7 +101,8 @@ class Sender:
         if self._transport is not None:
             return
         context = await asyncio.to_thread(load_context, self._ca_file)
-        if self._transport is None:
+        if self._transport is None:  # two threads that load at once make two contexts
+            self._context = context
             self._transport = Transport(self._dialer, context, RECEIVED_BYTES_MAX, age_s_max=CHECK_S, repeats=True)
 
     async def post(self, url: str, headers: Mapping[str, str], body: bytes) -> AttemptOutcome:
@@ -120,10 +122,11 @@ class Sender:
             if self._transport is None:
                 await self.prepare()
                 started = loop.time()  # the loading time is not part of the duration
-            load_context(self._ca_file).stamp = headers.get("webhook-timestamp", "")
+            assert self._transport is not None
+            assert self._context is not None
+            self._context.stamp = headers.get("webhook-timestamp", "")
             reason = _check_text(url)
             if reason is None:
-                assert self._transport is not None
                 parsed = _parsed(url)
                 fields = [(name.encode(), value.encode()) for name, value in headers.items()]
                 has_accept = any(name.lower() == b"accept" for name, _ in fields)

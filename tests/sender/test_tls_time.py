@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from daemon.core.webhooks.delivery import AttemptOutcome, DeliveryError
+from daemon.sender import https
 from daemon.sender.address_guard import AddressPolicy
 from daemon.sender.https import Sender
 from tests.fakes.receiver import Answer, Receiver
@@ -32,6 +33,17 @@ async def test_an_expired_certificate_was_valid_at_the_time_of_the_signature(tmp
         assert (outcome.status_code, outcome.date_us) == (200, 784_111_777_000_000)
         for stamp in (NOW_S, NOW_S - DAY_S // 2):
             assert (await post(receiver, stamp)).error_code is DeliveryError.TLS_ERROR
+
+
+async def test_the_time_counts_also_if_a_second_thread_loaded_the_cas_at_the_same_moment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The cache of loaded CAs then holds another context than the connections of the sender have."""
+    expired = dt.datetime.fromtimestamp(NOW_S - DAY_S, dt.UTC)
+    with Receiver(tmp_path, not_after=expired) as receiver:
+        monkeypatch.setattr(https, "load_context", https.load_context.__wrapped__)  # nobody shares
+        outcome = await post(receiver, NOW_S - 2 * DAY_S)
+    assert outcome.status_code == 200, outcome.error_message
 
 
 @pytest.mark.parametrize("stamp", [60, NOW_S + 40_000 * DAY_S], ids=["1970", "in a century"])
