@@ -73,7 +73,7 @@ test: $(DEV) ## Run the quick tests (under three minutes on two cores)
 	$(BIN)/python -m pytest -m "not slow" -n 3 --dist worksteal -o faulthandler_timeout=300
 
 test-slow: $(DEV) ## Run a tenth of the seeds, kills and combinations
-	$(BIN)/python -m pytest -m slow -n 2 --dist worksteal -o faulthandler_timeout=2000
+	$(BIN)/python -m pytest -m slow -n 3 --dist worksteal -o faulthandler_timeout=2000
 
 test-again: $(DEV) ## Run the tests that failed last once more, one after the other
 	$(BIN)/python -m pytest --last-failed --last-failed-no-failures none
