@@ -65,12 +65,13 @@ def flood(phone: PhoneProcess) -> Iterator[list[int]]:
 
 
 def put_number(shop: RealShop, count: int) -> None:
-    """Wait for that many modems, and put the shop's number on the SIM of the good one."""
+    """Wait for that many modems, and put a number on each SIM: the shop's on that of the good one."""
     good = ids.device_id_of(Identity().imei)
-    device = next(it for it in shop.sims(count) if it["device_id"] == good)
-    sim = {"device_id": good, "slot_index": device["sims"][0]["slot_index"]}
-    method = {"provider": "momo_mtn", "phone_number": NUMBER, "account_name": "Ama", "sim": sim}
-    shop.ask("POST", wire.Path.PAYMENT_METHODS, method)
+    for at, device in enumerate(shop.sims(count)):
+        number = NUMBER if device["device_id"] == good else f"024412450{at}"
+        sim = {"device_id": device["device_id"], "slot_index": device["sims"][0]["slot_index"]}
+        method = {"provider": "momo_mtn", "phone_number": number, "account_name": "Ama", "sim": sim}
+        shop.ask("POST", wire.Path.PAYMENT_METHODS, method)
 
 
 def measure(alone: Daemon, crowded: Daemon, rounds: int, receipts: int) -> tuple[list[list[float]], list[list[float]]]:
