@@ -12,11 +12,8 @@ from tests.simulation.trust.wallet import day_of, money
 HELD_SHARE_MAX: Final = 0.01
 HELD_SHARE_MAX_SELDOM: Final = 0.015
 """Of genuine receipts at levels 0 to 2, the most that need a person: with an owner who answers or types daily, and with another."""
-AT_ONCE_MIN: Final = {"asked": 0.995, "daily": 0.995, "weekly": 0.985, "never": 0.98}
-"""Of genuine receipts without an adversary, the least that are paid at once, by owner; over many months.
-
-The aim with an owner who never types is 0.985. The rules reach 0.982: docs/operators/performance.md tells why.
-"""
+AT_ONCE_MIN: Final = {"asked": 0.995, "daily": 0.995, "weekly": 0.985, "never": 0.985}
+"""Of genuine receipts without an adversary, the least that are paid at once, by owner; over many months."""
 PHONE_AT_ONCE_MIN: Final = 0.995
 """The same at a source without service centres, after the first day, which has a limit of GHS 1,000."""
 PERSON_PER_10_000_MAX: Final = 50
