@@ -249,9 +249,9 @@ def today(reader: Reader, since: int, now: int) -> Today:
     """Return the totals of the day that began at `since`."""
     verified = reader.all(
         "SELECT t.status, p.currency, COUNT(*), SUM(p.amount_minor) FROM transactions t "
-        "JOIN payments p ON p.seq = t.payment_seq LEFT JOIN line_balances b ON b.message_seq = p.message_seq "
-        "WHERE t.completed_at >= :since AND t.mode = 'live' AND t.origin = 'request' AND COALESCE(p.double_of, '') <> p.id "
-        f"AND COALESCE(b.standing, CASE WHEN {_NO_SMS} THEN 'doubtful' END, '') <> 'doubtful' GROUP BY t.status, p.currency",
+        "JOIN payments p ON p.seq = t.payment_seq LEFT JOIN line_balances x ON x.message_seq = p.message_seq "
+        "AND x.pays = 1 WHERE t.completed_at >= :since AND t.mode = 'live' AND t.origin = 'request' "
+        f"AND {_DOUBTED} IS NOT TRUE AND (x.standing IS NOT NULL OR NOT {_NO_SMS}) GROUP BY t.status, p.currency",
         {"since": since},
     )
     review = reader.value("SELECT COUNT(*) FROM reviews WHERE state = 'open' AND mode = 'live'")
