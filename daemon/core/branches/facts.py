@@ -240,7 +240,7 @@ _FORMS: Final[Mapping[str, Callable[[str], object]]] = {
     "settlement": msgspec.json.Decoder(_Settlement).decode,
     "webhook_url": normalise_url,
 }
-"""What reads the values of a column, as far as the program does."""
+"""The reader of the values of a column; it raises ValueError for a value that the program could not read later."""
 _KNOWN: Final = {"currency": {*EXPONENTS}, "provider": {*PROVIDERS}, "reason": {one.value for one in ReviewReason}}
 _Rule = tuple[str, bool, type, Callable[[Any], bool], str]
 """A column, whether it may be NULL, the type of its values in JSON, what else must hold of one, and the fault if it does not."""

@@ -115,10 +115,11 @@ def explain(case: str, doubts: Iterable[str] = (), amount: str = "") -> Explanat
 
     `amount` is the balance that the wallet must hold, with its currency.
     """
-    named = (f"review.doubt.{one}" for one in doubts if case == ReviewReason.DOUBTFUL_MESSAGE)
+    named = doubts if case == ReviewReason.DOUBTFUL_MESSAGE else ()
+    keys = (f"review.doubt.{one}" for one in named)
     return Explanation(
         case,
-        Text(f"review.{case}.why", doubts=tuple(Text(key) for key in named if key in ENGLISH)),
+        Text(f"review.{case}.why", doubts=tuple(Text(key) for key in keys if key in ENGLISH)),
         Text(f"review.{case}.todo", amount=amount),
         Text(f"review.{case}.short"),
     )

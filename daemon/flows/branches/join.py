@@ -328,7 +328,7 @@ async def _take_rows(
 
 
 def _doubted(kind: str, row: Row, only_there: Collection[str]) -> Row:
-    """Return a row as it comes back beside these payments: what pays nothing is history, and nobody is asked about it."""
+    """Return a row as it is stored here: payments that only the hub has are history, and wait for no order and no review."""
     if kind == "payment" and row["id"] in only_there and row["standing"] in ("open", "review"):
         return {**row, "historical": True}
     if kind == "transaction" and row["held_payment_id"] in only_there:
@@ -375,10 +375,17 @@ async def status(env: Env) -> dict[str, Any]:
         _first, last = feed.bounds(reader)
         with_hub, untold = feed.handed_up(reader)
         return {
-            "name": found.name, "url": found.url, "decides": found.decides, "epoch": found.epoch, "acked": found.acked_seq,
-            "behind": max(0, last - found.acked_seq), "heard_at": found.heard_at, "problem": found.problem or None,
-            "handed_up": with_hub, "undecided": untold,
-        }  # fmt: skip
+            "name": found.name,
+            "url": found.url,
+            "decides": found.decides,
+            "epoch": found.epoch,
+            "acked": found.acked_seq,
+            "behind": max(0, last - found.acked_seq),
+            "heard_at": found.heard_at,
+            "problem": found.problem or None,
+            "handed_up": with_hub,
+            "undecided": untold,
+        }
 
     return await env.store.read(look)
 

@@ -138,7 +138,7 @@ def _two_machines(tx: Tx, branch: Branch, kind: str, refusal: Refusal, now: int)
 
 
 def _new(branch: Branch, request: SyncRequest) -> Sequence[Fact]:
-    """Return the last fact of each row behind what is stored already: no row comes later with the version of an earlier time."""
+    """Return the newest fact of each row, without the facts that are stored already: an older one must not replace a newer."""
     return [*{(fact.kind, fact.id): fact for fact in request.facts if fact.seq > branch.acked_seq}.values()]
 
 

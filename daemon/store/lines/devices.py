@@ -142,7 +142,7 @@ def _without_sim(reader: Reader, key: str) -> ReceivingSlot | None:
 
 
 def unknown(source: Source, at: int) -> ReceivingSlot:
-    """Return the receiver of a message whose SIM is not here, as seen first at this time."""
+    """Return the receiver of a message from a SIM that this shop does not have; `at` is when it was first seen."""
     sim = Sim(0, source.sim_key, None, None, None, source.device_id, source.slot_index, False, at, at, None, None)
     return ReceivingSlot(sim, None, [], False, None)
 

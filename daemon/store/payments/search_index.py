@@ -75,7 +75,7 @@ def match(words: Sequence[str], dialled: str | None) -> str | None:
 
 
 def may_hold(column: str, text: str) -> bool:
-    """Return whether a text may be within a column: what is looked for in network IDs has a digit, and neither a space nor a plus.
+    """Return whether a column may contain a text. A network ID contains no text without a digit, and none with a space or a plus.
 
     PostgreSQL has no trigrams of network IDs: they tripled its work for the payment of a branch. It reads all payments for such a text.
     """
